@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Questions of layers above the library (upmu/abi.h), which have no hooks, no backend and no fields of the engine's.
- */
+/* Calls for layers above the library (upmu/abi.h).  Such layers see no hook, no backend and no private field. */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/backend.h"

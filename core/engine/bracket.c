@@ -56,7 +56,10 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
     upmu_bracket_settle(meter);
     if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
         upmu_reconcile_log(meter);
-    /* A counter that only counts has wrapped, and is counted: clear its flag, which would look like a later round. */
+    /*
+     * A counter that only counts has wrapped, and the wrap is counted: clear its flag, which would look like another
+     * wrap later.
+     */
     if (meter->flagged & meter->running & ~meter->sampling)
         (void)upmu_count_acknowledge(meter, meter->running & ~meter->sampling);
     if (meter->claims_due) {
@@ -124,7 +127,7 @@ static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing
     return placing(&work, argument);
 }
 
-/* A machine without a port is only on paper: it has no CPU. */
+/* A machine without a port is for encoding and placement alone: it has no CPU. */
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
 {
     const struct upmu_port *port = machine->port;

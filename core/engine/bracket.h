@@ -13,13 +13,14 @@
 
 /*
  * Enter the bracket of a meter: switch interrupts off, and refuse another CPU, and a local call inside a local call.
- * Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or (a unit) UPMU_ERR_NO_CPU: interrupts are then as before.
+ * Returns UPMU_OK, with *out_state for upmu_bracket_leave(); or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or (a unit)
+ * UPMU_ERR_NO_CPU: interrupts are then as before.
  */
 enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_state);
 
 /*
- * Do what handlers and the call itself have left: mail, due work, faults, claims that nothing needs.  Then leave the
- * bracket.
+ * Do what handlers and the call itself have left: mail, due work, faults, claims that no session needs.  Then leave the
+ * bracket; interrupts are as `state` says.
  */
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claims on what other CPUs share, held for running sessions.  All that a placement needs is claimed before an event
- * moves.  What no session needs any more is parked when everything runs: any CPU can take it, and if none has, the next
- * claim finds the registers as the shadow says.
+ * moves.  At the end of the bracket, claims that no running session needs are parked: any CPU can take them.  If none
+ * has, the next claim by this CPU finds the registers as its shadow says.
  */
 #include "core/engine/claims.h"
 #include "core/util/apart.h"
@@ -52,7 +52,7 @@ static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
 
 /* Purposes of use_resources(), for the shared resources of an event. */
 enum purpose {
-    CLAIM, /* they are claimed */
+    CLAIM, /* claim the resources */
     KEEP   /* note the values that the running event needs */
 };
 
@@ -66,8 +66,9 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
 }
 
 /*
- * Claim or keep the shared resources of an event on `counter`, in one of its ways.  On a paired PMU the number of the
- * counter is such a resource: both hyper-threads share it while neither has an exclusive event there.
+ * Claim or keep the shared resources of an event on `counter`, in one of its ways, and add them to *needed (bit:
+ * resource).  On a paired PMU the number of the counter is such a resource: both hyper-threads share it while neither
+ * has an exclusive event there.  Returns false where another CPU has a claim.
  */
 static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
                           unsigned counter, enum purpose purpose, uint64_t *needed)
@@ -196,7 +197,10 @@ static void spare_watchdog(struct upmu_meter *meter)
     }
 }
 
-/* After a fault try once more, with the registers that are left. */
+/*
+ * Restore registers, and the values of these counters, as they were found.  After a fault try once more with those that
+ * are not restored yet.
+ */
 static bool restore_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_restore(&meter->bank, counters) || upmu_bank_restore(&meter->bank, counters);

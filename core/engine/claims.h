@@ -23,7 +23,7 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
  */
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint);
 
-/* As upmu_claims_take(), for a set in its place.  Returns false in a handler, which may claim nothing. */
+/* As upmu_claims_take(), for the placement that a set has.  Returns false in a handler, which may claim nothing. */
 bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set);
 
 /* Tell the bank which registers other CPUs of the domain see, too. */
@@ -45,8 +45,8 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);
 bool upmu_claims_restore(struct upmu_meter *meter);
 
 /*
- * At the end of a bracket: park the claims that no running session needs.  `say_nothing`: their registers are unknown
- * from now on, even if no other CPU takes the claims.
+ * At the end of a bracket: park the claims that no running session needs.  `say_nothing`: the registers of these claims
+ * are unknown from now on, even if no other CPU takes the claims.
  */
 void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing);
 

@@ -2,11 +2,10 @@
 /*
  * From raw counter values to 64-bit counts and due samples.
  *
- * A counter that only counts is never written: `base` is its value when `total`
- * was right, and the difference modulo its width is what it counted since.  A
- * sampling counter is loaded negative, so that passing zero clears its top bit;
- * when the next sample is due is kept as a total, which carries every overshoot
- * and every shortest-period correction by itself.
+ * A counter that only counts is not written, with few exceptions (upmu_count_is_written()): `base` is its value when
+ * `total` was right, and the difference modulo its width is what it has counted since.  A sampling counter is loaded
+ * negative, so that passing zero clears its top bit.  When the next sample is due is kept as a total, which carries
+ * every overshoot and every shortest-period correction by itself.
  */
 #include "core/engine/count.h"
 #include "core/util/bits.h"
@@ -24,7 +23,10 @@
 UPMU_APART uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                                        uint64_t delta)
 {
-    /* A close may have lost the carry into bit 32.  A sampling counter never waits for 2^32 events on such a PMU. */
+    /*
+     * A close may have lost the carry into bit 32: drop what is above bit 31.  On such a PMU a sampling counter never
+     * waits for 2^32 events.
+     */
     if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         delta = (uint32_t)delta;
     /* A transaction that is rolled back can make the value smaller: count 0 instead of a negative number. */
@@ -159,7 +161,10 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
         wait = pmu->min_period;
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
-    /* A sample that is due inside of a step is taken at the end of the step. */
+    /*
+     * An erratum wants periods that are multiples of 1 << step_log2: a sample that is due before a multiple is taken
+     * there.
+     */
     wait += steps;
     if (tally->throttled || wait > longest)
         wait = longest;
@@ -171,7 +176,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears the bit */
+    if (!port_has_pmi(meter->machine->port)) /* where interrupts come, the handler clears the bit */
         meter->flagged |= counters;
 }
 
@@ -234,8 +239,8 @@ void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters)
 #if UPMU_UNCORE
 
 /*
- * Make the sum of all boxes the base of a unit's count; all of them have to answer.  Not inlined: handlers need no
- * stack for units.
+ * Make the sum of all boxes the base of a unit's count.  Returns false where a box did not answer or its register
+ * faulted.  Not inlined: handlers need no stack for units.
  */
 static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *tally)
 {
@@ -243,7 +248,7 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone has lost what was written to it */
+    if (!fine) { /* a box that is gone has lost what was written: load idle counters anew */
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }
@@ -262,7 +267,8 @@ bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally)
 }
 
 /*
- * Does a count begin with 0 in its counter?  The value there may be the counter's end, or the count of another thread.
+ * Does an event begin with 0 in its counter, though it only counts?  Where counters stop at their end, the value there
+ * may be near that end; where programs may read counters, it may be the count of another thread.
  */
 static bool begins_at_zero(const struct upmu_meter *meter, const struct upmu_tally *tally)
 {
@@ -288,7 +294,7 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
         return false;
     else if (upmu_tally_is_lent(tally))
         load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-    else if (!begins_at_zero(meter, tally)) /* not written, as the lower half of a wide event */
+    else if (!begins_at_zero(meter, tally)) /* only read; the lower half of a wide event is, too */
         return upmu_count_read_at(meter, tally);
     if (!upmu_bank_write(&meter->bank, counter, load))
         return false;
@@ -378,8 +384,8 @@ bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
 }
 
 /*
- * A sampling counter is loaded again before it runs, if it passed zero, or if its sample came early because the
- * shortest load is longer than the rest of the period.
+ * A sampling counter loses its tag, so that it is loaded before it runs again, if it passed zero, or if its sample came
+ * early because the shortest load is longer than the rest of the period.
  */
 UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                                unsigned counter, bool wrapped, uint64_t now_ns)

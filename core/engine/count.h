@@ -61,7 +61,7 @@ bool upmu_count_due(struct upmu_tally *tally);
 /* Set a tally's count to `total`, and begin a full period. */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
-/* Let a tally of a detached session go on where another one stood. */
+/* Set the count of a tally and when its next sample and switch are due as `from` says.  The session is detached. */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
 /* Set the number of events until the next sample: a period and its random part. */
@@ -119,8 +119,8 @@ void upmu_count_note_lacks(struct upmu_meter *meter);
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
 /*
- * Correct the last difference of a counter that stops; if the counter may have gone round, the tally is marked
- * (`hole`).
+ * Returns the last difference of a counter that stops, corrected.  If the counter may have gone round, the tally is
+ * marked (`hole`).
  */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 
@@ -143,14 +143,15 @@ void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session 
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
 /*
- * The counter of an event that leaves could not be read: its last part is in no count, and an interrupt of it may come.
+ * Note that the counter of an event that leaves could not be read: its last part is in no count (`hole`), the counter
+ * is failed, and an interrupt of it may come.
  */
 void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /* Mark the events of a session's active set (`hole`): an unknown part is missing in their counts. */
 void upmu_count_mar(struct upmu_session *session);
 
-/* A counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
+/* Note that a counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
 /*
@@ -165,10 +166,10 @@ void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Counters are taken away unread: those that are open may have overflowed, and interrupts for them are expected. */
+/* Expect interrupts of counters that are taken away unread: those that are open may have overflowed. */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
-/* Registers that a box of a unit has lost become unknown, so that they are written before these counters run again. */
+/* Make registers unknown that a box of a unit has lost, so that they are written before these counters run again. */
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
 
 /* Does closing a counter lose a carry?  Then the engine adds its count just before the close. */
@@ -188,7 +189,7 @@ static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && tally->wide;
 }
 
-/* Correct the difference of two values, on PMUs that lose a carry and for counts that can fall. */
+/* Returns the difference of two values, corrected on PMUs that lose a carry and for counts that can fall. */
 uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                             uint64_t delta);
 
@@ -204,8 +205,8 @@ static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct
 }
 
 /*
- * Add the value of a counter that does not run any more.  `bits`: the mask of its width; `odd`: its PMU or event needs
- * a correction.  *seen gets the bits of the difference.  Returns whether a sample is due.
+ * Add what a counter has counted that does not run any more; `value`: its value.  `bits`: the mask of its width; `odd`:
+ * its PMU or event needs a correction.  The difference is ORed into *seen.  Returns whether a sample is due.
  */
 static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
                                    struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,

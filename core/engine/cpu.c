@@ -26,7 +26,10 @@
 #include "core/engine/unit_core.h"
 #include "core/engine/waiting.h"
 
-/* Join the domain where this PMU's shared parts are claimed.  UPMU_OK also if there is none. */
+/*
+ * Join the domain of `domains` (NULL-terminated, or NULL) where this PMU's shared parts are claimed.  Returns UPMU_OK
+ * also if there is none; UPMU_ERR_NO_SPACE where the domain has no number left.
+ */
 static enum upmu_status join_domain(struct upmu_meter *meter, struct upmu_domain *const *domains)
 {
     if (!UPMU_DOMAINS || !domains || !(meter->pmu->shared || meter->pmu->shared_counters))
@@ -55,8 +58,8 @@ static void leave_domain(struct upmu_meter *meter)
 }
 
 /*
- * Begin a CPU: detect its PMU, and make its bank, of which no register is known.  Returns those of detection and
- * join_domain().
+ * Begin a CPU: detect its PMU, and make its bank, of which no register is known.  Returns UPMU_OK, or what
+ * upmu_machine_detect() or join_domain() has refused with.
  */
 static enum upmu_status begin_cpu(struct upmu_cpu *cpu, struct upmu_machine *machine,
                                   struct upmu_domain *const *domains)
@@ -65,8 +68,8 @@ static enum upmu_status begin_cpu(struct upmu_cpu *cpu, struct upmu_machine *mac
     enum upmu_status status;
 
     /*
-     * A call on another CPU may be reading where this CPU's port is: `machine`, the first field, is never set to NULL
-     * again.
+     * A call on another CPU may be reading `machine` of this CPU, to find the port: this field, the first one, is never
+     * set to NULL again.
      */
     UPMU_STORE(cpu->meter.machine, machine);
     upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);
@@ -131,7 +134,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
 
 #if UPMU_CLEAR
 
-/* Clear the registers of a CPU that is not initialised, with a bank that ends at once. */
+/* Clear the registers of a CPU that is not initialised.  A bank is made for this call alone. */
 static enum upmu_status clear_without_init(struct upmu_cpu *cpu, struct upmu_machine *machine,
                                        struct upmu_domain *const *domains)
 {
@@ -198,7 +201,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 
     if (!cpu->meter.pmu)
         return UPMU_ERR_NO_PMU;
-    /* A take-over now would find the counters of our own sessions, and call them the firmware's. */
+    /* A take-over now would find the counters of our own sessions in use, and take them for the firmware's. */
     if (cpu->meter.live)
         return UPMU_OK;
     status = upmu_bracket_run(&cpu->meter, upmu_life_resume, NULL);

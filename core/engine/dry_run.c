@@ -19,13 +19,16 @@ struct dry_start {
 /* The bank and the steps of a dry run.  They lie in the memory that the placement has used. */
 struct dry_registers {
     struct upmu_bank bank;
-    uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
+    uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* states, shadows and found values of the bank */
     struct upmu_step step[UPMU_STEPS];
 };
 
 _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
 
-/* Make the steps of the session's registers.  Returns the counters that the start would open. */
+/*
+ * Make the steps of the session's registers, and store the places in its tallies if it is detached.  Returns the
+ * counters that the start would open.
+ */
 static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
                                struct upmu_image *image)
 {

@@ -19,8 +19,8 @@
 #define COUNTS_LIMIT (UINT64_C(1) << 31)
 
 /*
- * Returns the low 60 bits of a difference within a turn: more comes of a clock that jumps, and would need a shift
- * beyond 63.
+ * Returns what a time or a count has grown by in a turn, cut to 60 bits.  Only a clock that jumps gives more, and more
+ * would need a shift beyond 63.
  */
 static uint64_t in_turn(uint64_t now, uint64_t before)
 {
@@ -28,7 +28,9 @@ static uint64_t in_turn(uint64_t now, uint64_t before)
 }
 
 /*
- * Raise `scale` until an addition takes at most half of what a sum can hold.  Returns by how many bits it was raised.
+ * Raise `scale` until `value`, shifted right by it, is below PART_LIMIT, and `sum` below SUM_LIMIT: a sum loses two
+ * bits for each.  Then the sum has room for the square of the shifted value.  Returns by how many bits `scale` was
+ * raised.
  */
 static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {

@@ -31,7 +31,10 @@
 #include "core/sample/message_core.h"
 #include "core/sample/user_page.h"
 
-/* At the begin of an interrupt: let IBS units store their samples.  Returns the number of samples. */
+/*
+ * At the begin of an interrupt: take the samples of IBS units.  Returns the number of units that had a sample, stored
+ * or lost.
+ */
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
@@ -45,14 +48,14 @@ static inline void upmu_features_closed(struct upmu_meter *meter, const struct u
     upmu_drain(meter, frame);
 }
 
-/* A handler has loaded counters, and not opened them yet: write the pages of user mode again. */
+/* A handler, or the end of a bracket that reads mail, may have loaded counters: write the pages of user mode again. */
 static inline void upmu_features_loaded(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
 }
 
-/* May programs read counters?  Those of units they cannot.  A readable counter keeps no count of its former event. */
+/* May programs read counters of this meter (a unit's never)?  Then no counter keeps the count of its former event. */
 static inline bool upmu_features_hide(const struct upmu_meter *meter)
 {
     return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
@@ -74,7 +77,9 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
 /* A CPU is initialised; perhaps its take-over fails afterwards. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
-    /* Which threads could read counters here before is unknown.  Without the hook that makes no difference. */
+    /*
+     * Which threads could read counters here before is unknown.  Without the hook allow_rdpmc it makes no difference.
+     */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
@@ -103,10 +108,11 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* A CPU has left. */
+/* A CPU has left: no session of the CPU is read any more. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
-    cpu->readers &= UPMU_READS_THREAD; /* a program that has read an index from its page may use it next */
+    /* threads: a program that has taken a counter's number from its page may use it next */
+    cpu->readers &= UPMU_READS_THREAD;
 }
 
 /* A session leaves its CPU: close its page.  In a local bracket. */

@@ -69,7 +69,7 @@ static enum upmu_status add_member(struct upmu_group *group, struct upmu_member 
         if (detached == UPMU_OK || detached == UPMU_ERR_PORT)
             return status;
     }
-    /* Also a member that could be neither started nor detached: it is attached until it leaves. */
+    /* A member that could be neither started nor detached is put into the list, too: it is attached until it leaves. */
     UPMU_STORE(member->group, group);
     member->thread = thread;
     member->state.next = group->state.first;
@@ -107,13 +107,16 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
     return status;
 }
 
-/* The quality of a sum, of which both parts have counted something or 0. */
+/* Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse quality of the two, mostly. */
 static enum upmu_quality worse_quality(const struct upmu_count *sum, const struct upmu_count *count)
 {
     const struct upmu_count *doubtful = sum->quality == UPMU_QUALITY_UNPROVEN ? sum : count;
     const struct upmu_count *other = doubtful == sum ? count : sum;
 
-    /* An unproven 0 is one no more, once the other part has seen counters move. */
+    /*
+     * UNPROVEN is a 0 while no counter was seen to move.  If the other count shows that counters move, only its quality
+     * counts.
+     */
     if (doubtful->quality == UPMU_QUALITY_UNPROVEN && (other->raw || other->quality == UPMU_QUALITY_PARTIAL ||
                                                        other->quality == UPMU_QUALITY_SCALED))
         return other->quality;
@@ -128,7 +131,7 @@ static void add_count(struct upmu_count *sum, const struct upmu_count *count)
     if (part.quality == UPMU_QUALITY_NEVER_RAN) {
         if (!part.enabled_ns)
             return;
-        part.quality = UPMU_QUALITY_PARTIAL; /* it ran without a counter */
+        part.quality = UPMU_QUALITY_PARTIAL; /* the thread ran, without counters for its events */
     }
     sum->quality = sum->quality == UPMU_QUALITY_NEVER_RAN ? part.quality : worse_quality(sum, &part);
     sum->value = upmu_add_saturating(sum->value, part.value);
@@ -162,7 +165,7 @@ static void remove_member(struct upmu_group *group, struct upmu_member *member)
     (void)upmu_session_close(&member->session); /* it is detached: no register is accessed */
 }
 
-/* As upmu_group_leave(), with the lock. */
+/* upmu_group_leave() for a caller that has locked the group. */
 static enum upmu_status leave_locked(struct upmu_group *group, struct upmu_member *member)
 {
     enum upmu_status status = upmu_session_detach(&member->session);
@@ -186,7 +189,7 @@ enum upmu_status upmu_group_leave(struct upmu_member *member)
     return status;
 }
 
-/* Add the counts of all members that are there, one by one: the stack has room for one count. */
+/* Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count. */
 static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
                                     struct upmu_count *out_counts, bool *out_fault)
 {

@@ -30,10 +30,10 @@
 
 /* ---- One pass ---- */
 
-/* A counter that overflows more often than this is throttled until a poll. */
+/* An event with so many overflows within one window of time is throttled until a poll. */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
-/* An overflow that lost whole periods counts as so many. */
+/* An overflow with which whole periods were lost counts as so many overflows. */
 #define THROTTLE_LOSS 64u
 
 struct pass {
@@ -42,13 +42,14 @@ struct pass {
     uint64_t now_ns;
     uint32_t framed;  /* counters whose overflows `frame` belongs to */
     uint32_t stopped; /* counters that a handler stopped inside the bracket; the bracket may have started them again */
-    uint32_t passed;  /* counters that were past zero */
-    uint32_t due;     /* counters of these for which a sample is due */
-    unsigned samples; /* samples that IBS units have stored */
+    uint32_t passed;  /* sampling counters that were found past zero */
+    uint32_t due;     /* of these, counters for which a sample is due */
+    unsigned samples; /* IBS units that had a sample */
     uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
-    bool is_mail;     /* mail is read, of an interrupt that is answered already */
-    bool waits;       /* a session waits for a place */
-    bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
+    bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
+    bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
+    /* an interrupt of ours may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
+    bool expected;
 };
 
 /* Throttle an event with too many overflows, or with whole periods lost again and again: no samples until a poll. */
@@ -96,13 +97,16 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
-/* Stop counters in hardware; the shadow keeps them open.  After a fault try once more. */
+/*
+ * Stop counters in hardware; the shadow keeps them open.  After a fault try once more.  Returns false where that fails,
+ * too.
+ */
 static bool halt_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
 
-/* Set these gates as the shadow says. */
+/* Set the enable bits of these counters as the shadow says.  After two faults the counters are failed. */
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
     if (!upmu_bank_handler_open(&meter->bank, counters, 0) && !upmu_bank_handler_open(&meter->bank, counters, 0))
@@ -128,11 +132,14 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         upmu_meter_fails(meter, tally->counters);
         return;
     }
-    /* A stop by an interrupt in the bracket may have lost the carry that shows the overflow. */
+    /*
+     * Where a close loses a carry, the stop by an interrupt in the bracket may have lost the one that shows the
+     * overflow: such a counter is handled as if it had overflowed.
+     */
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
-    if (!pass->passed || !port_has_clock(meter->bank.port)) /* once with a clock, else for each overflow */
+    if (!pass->passed || !port_has_clock(meter->bank.port)) /* with a clock one time is stored for all, else a number */
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
     /* Stop the counter and read it again: the events until the stop count, too. */
@@ -156,7 +163,7 @@ static UPMU_APART void reload_upper(struct upmu_meter *meter, const struct upmu_
         upmu_meter_fails(meter, tally->counters);
 }
 
-/* Add a counter that only counts and has wrapped, so that its next wrap can be seen. */
+/* Fold a counter that only counts and has wrapped, so that its next wrap can be seen. */
 static void add_wrapped(struct pass *pass, unsigned counter)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -183,7 +190,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
-/* Make one sample for each session that has events due. */
+/* Make one report for each session that has events with a sample due. */
 static UPMU_APART void report_due(struct pass *pass)
 {
     const struct upmu_meter *meter = &pass->cpu->meter;
@@ -200,7 +207,10 @@ static UPMU_APART void report_due(struct pass *pass)
     }
 }
 
-/* May an interrupt of ours be late?  Without a clock this takes one off `expected`. */
+/*
+ * May an interrupt of ours still come (cpu->expected)?  Without a clock `expected` is a number: each call takes one
+ * off.
+ */
 static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 {
     uint32_t expected = cpu->expected;
@@ -214,7 +224,10 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
     return expected;
 }
 
-/* Find counters that only count and have wrapped though the status does not show it. */
+/*
+ * Returns the counters that only count and are below their base: they have wrapped, though the status does not show it.
+ * A counter that cannot be read sets pass->expected.
+ */
 static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -244,8 +257,8 @@ static void rearm_pmi(struct upmu_cpu *cpu)
 }
 
 /*
- * Does the counter interrupt: by its overflow flag, which keeps the interrupt asserted, or by running though the shadow
- * does not say so?  An unreadable one may.
+ * Is a counter a stray?  Its register requests interrupts, and its overflow flag is set, which keeps the interrupt
+ * asserted, or it runs though the shadow does not say so.  A counter whose register cannot be read counts as a stray.
  */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -290,14 +303,17 @@ static UPMU_APART void close_strays(struct pass *pass)
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
     uint32_t strays = cpu->meter.used;
 
-    /* Another CPU may have left with a counter that it could not close. */
+    /* Another CPU of the domain may have left with a counter that it could not close. */
     if (domain)
         strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
     for (uint32_t rest = strays; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
-        /* During a local call the shadow may be ahead of a register. */
+        /*
+         * A register may differ from the shadow only during a local call, which writes the shadow first, where the
+         * register is unknown, and where another CPU may have had the counter.
+         */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
             is_stray(cpu, counter) && close_stray(cpu, counter)) {
@@ -308,8 +324,8 @@ static UPMU_APART void close_strays(struct pass *pass)
 }
 
 /*
- * Acknowledge every overflow, whether the status shows or hides it: else its counter may never interrupt again.  If
- * none was found, but one expected, old flags of counters that do not run are cleared.
+ * Acknowledge every overflow, whether the status shows or hides it: else its counter may never interrupt again.  If no
+ * overflow was found, but an interrupt is expected, acknowledge old flags (meter->flagged) of counters that do not run.
  */
 static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t flagged)
 {
@@ -327,8 +343,8 @@ static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t f
 }
 
 /*
- * Returns our counters whose overflow the status register shows; none where it cannot be read: then the values decide
- * alone.
+ * Returns our counters whose overflow the status register shows.  Where it cannot be read, none: then the values alone
+ * decide.
  */
 static uint32_t read_status(struct pass *pass)
 {
@@ -344,7 +360,7 @@ static uint32_t read_status(struct pass *pass)
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
-/* An interrupt may still come for each of these overflows, and for each sample of the pass. */
+/* Note that interrupts may still come: one for each of these overflows, and one for each IBS unit that had a sample. */
 static void expect_found(struct pass *pass, uint32_t found)
 {
     if (found | pass->samples)
@@ -369,8 +385,9 @@ void upmu_interrupt_end(struct upmu_meter *meter)
 }
 
 /*
- * Stop what samples, read the counters, count overflows, load next periods.  Returns the counters that the status
- * shows, or else those that wrapped unseen.  Not inlined: reports and plans need its stack.
+ * Stop what samples, read the counters, count overflows, load next periods.  Returns the counters whose overflow the
+ * status shows; if nothing has overflowed, those that have wrapped though the status does not show it.  Not inlined:
+ * reports and plans need its stack.
  */
 static UPMU_APART uint32_t count_overflows(struct pass *pass)
 {
@@ -408,13 +425,13 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
-    if (pass->is_mail) /* after acknowledge_overflows(): until then other interrupts find these overflows */
+    if (pass->is_mail) /* until the acknowledgement other interrupts find these overflows, and are STALE */
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
         port_request_tick(meter->machine->port);
-    if (!pass->is_mail) /* else the end of the bracket does, as its last step */
+    if (!pass->is_mail) /* else the end of the bracket does this, as its last step: upmu_bracket_leave() */
         upmu_interrupt_end(meter);
     if (meter->failed)
         upmu_reconcile_repair(meter);
@@ -447,8 +464,8 @@ static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 }
 
 /*
- * Does a value show what the status does not, or is it unreadable?  Only a doubt: a call may be writing counters or
- * bases.
+ * Is there an overflow that the status does not show, or a counter that cannot be read?  Only a doubt: the call that
+ * was interrupted may be writing a counter or its base.
  */
 static UPMU_APART bool has_doubt(struct pass *pass)
 {
@@ -456,9 +473,9 @@ static UPMU_APART bool has_doubt(struct pass *pass)
 }
 
 /*
- * Do the work of a handler that has interrupted a bracket: store to the mailbox alone, and stop counters with an
- * overflow or a doubt.  A later write of the bracket may start a stopped counter again; the end of the bracket stops it
- * before it reads.
+ * Do the work of a handler that has interrupted a bracket.  Counters with an overflow or a doubt are stopped; of the
+ * engine's data nothing is stored but the mailbox, cpu->expected and bank.stopped.  A later write of the bracket may
+ * start a stopped counter again; the end of the bracket stops it before it reads.
  */
 static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
 {
@@ -490,7 +507,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
-        mail->frame.fp = 0; /* the stack and the registers change until then */
+        mail->frame.fp = 0; /* when the mail is read, stack and registers have changed */
         mail->frame.registers = NULL;
         mail->frame.register_mask = 0;
         mail->framed = pass->passed;
@@ -569,7 +586,7 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    /* Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
+    /* The CPU sleeps or has left.  Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
     if (!cpu->meter.live)
         return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
                                                                                       : UPMU_PMI_NOT_OURS;
@@ -579,7 +596,8 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     upmu_shared_page_stale(&cpu->meter.bank);
-    samples = upmu_features_interrupt(cpu, frame); /* before begin_pass(): `expected` is not after its time */
+    /* before begin_pass() reads the clock: an IBS unit may set `expected` later than that */
+    samples = upmu_features_interrupt(cpu, frame);
     begin_pass(&pass, cpu);
     pass.frame = frame;
     pass.framed = ~0u;
@@ -627,18 +645,21 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
 /* ---- Polls ---- */
 
-/* Has a sampling counter overflowed without an interrupt?  It was dropped, or other software has masked LVTPC. */
+/*
+ * Has a sampling counter overflowed without an interrupt?  Its interrupt was dropped, or other software has masked
+ * LVTPC.
+ */
 static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
 {
     uint32_t interrupts = meter->cpu->interrupts;
     uint64_t value;
 
-    /* If an interrupt came during the read, it was only late. */
+    /* If an interrupt came during the read, the overflow's interrupt was only late. */
     return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
            meter->cpu->interrupts == interrupts;
 }
 
-/* Let a throttled counter sample again. */
+/* Let a throttled event sample again: take its count, load the next period, open the counter. */
 static void end_throttling(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                            uint64_t now_ns)
 {
@@ -658,7 +679,10 @@ static void end_throttling(struct upmu_meter *meter, struct upmu_session *sessio
         upmu_meter_fails(meter, tally->counters);
 }
 
-/* Add per session: several can have one counter that never stops. */
+/*
+ * Fold the running events of all sessions of a unit whose counters never stop.  Several sessions can read one such
+ * counter, so they are not found by their counters.  Returns UPMU_ERR_PORT where a register faulted.
+ */
 static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
 {
     enum upmu_status status = UPMU_OK;
@@ -677,7 +701,10 @@ static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
     return status;
 }
 
-/* Begin a counter anew long before its end, where it would stop: the boxes of its unit together have counted 2^46. */
+/*
+ * Set a counter to 0 long before its end, where it would stop: the boxes of its unit together have counted 2^46.
+ * Returns false where a register faulted.
+ */
 static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {
     struct upmu_bank *bank = &meter->bank;
@@ -687,7 +714,7 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint6
     bool folded = upmu_bank_close(bank, counter) && upmu_count_add(meter, tally, now_ns);
     bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
 
-    /* The write may have reached some boxes before it faulted. */
+    /* A write that faulted may have reached some boxes: read the new base. */
     if (fine)
         UPMU_STORE(tally->base, 0);
     else if (folded)

@@ -17,16 +17,21 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter);
 void upmu_interrupt_end(struct upmu_meter *meter);
 
 /*
- * Read the mail for the last time, where a bracket has read it too often.  Meanwhile other interrupts are answered
- * STALE, and leave no mail.  Their overflows are found with the next call or interrupt.
+ * Read the mail for the last time, at the end of a bracket that has read it too often.  Meanwhile other interrupts are
+ * answered STALE, and leave no mail.  Their overflows are found with the next call or interrupt.
  */
 void upmu_interrupt_finish(struct upmu_meter *meter);
 
-/* Add the counts of all running events, before a counter goes round unseen, and find overflows without an interrupt. */
+/*
+ * Fold all running events that only count, before a counter goes round unseen.  Let throttled events sample again,
+ * begin new windows of metrics, and find overflows without an interrupt.  Returns UPMU_OK, or UPMU_ERR_PORT where a
+ * register faulted.
+ */
 enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
 
 /*
- * A counter has overflowed, and no interrupt comes for it: make the end of the bracket look at all sampling counters.
+ * A sampling counter may have overflowed, and no interrupt came for it: store mail, so that the end of the bracket
+ * looks at all sampling counters.
  */
 void upmu_interrupt_raise(struct upmu_meter *meter);
 

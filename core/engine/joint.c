@@ -29,7 +29,10 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
     return true;
 }
 
-/* While an exclusive event runs on a core, each of its hyper-threads uses half of its counters (Linux intel_ht_bug). */
+/*
+ * On a paired PMU: note which counters the other hyper-thread uses (`beside`, `spoiled`).  While an exclusive event
+ * runs on a core, each of its hyper-threads uses half of its counters (Linux intel_ht_bug).
+ */
 static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *input)
 {
     bool exclusive;
@@ -75,8 +78,8 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 }
 
 /*
- * Give why->culprit the ids of the events that the solver names by number.  A refused call on another CPU may clear
- * `why` meanwhile.
+ * Give why->culprit the ids of the events that the solver names by the bits of why->culprits.  A refused call on
+ * another CPU may clear `why` meanwhile.
  */
 static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {
@@ -92,8 +95,8 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 #define UNIT_FILTERS 8u /* resources of a unit: the filters of its events */
 
 /*
- * A counter of other software may need an ESCR: its select value at take-over says which.  Hold that ESCR for the
- * counter.
+ * Hold for each counter of other software the ESCR that it may need: its select value at take-over says which ESCR that
+ * is.  Held resources keep their values in the solution.
  */
 static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *held, struct upmu_place_input *input)
 {
@@ -107,7 +110,10 @@ static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *he
             held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
 #if UPMU_UNCORE
-    /* Hold the filters of boxes in use: they keep their values.  Of several boxes each may have another value. */
+    /*
+     * If the firmware uses counters of a unit, its filters keep their values.  An event that wants the same value may
+     * share a filter, but not where there are several boxes: each may have another value.
+     */
     for (unsigned i = 0; meter->firmware && upmu_meter_is_unit(meter) && i < UNIT_FILTERS; i++) {
         struct upmu_held *filter = &held[input->held_count];
 

@@ -9,8 +9,8 @@
 #include "core/engine/session_core.h"
 
 /*
- * Resources held by others, at most: each of NetBurst's 18 counters has an ESCR and a helper's ESCR, and events that
- * tag share two registers.
+ * Resources that a placement must leave as they are, at most.  Of NetBurst's 18 counters each has an ESCR and a
+ * helper's ESCR, and events that tag share two registers.
  */
 #define UPMU_JOINT_HELD 40
 
@@ -22,7 +22,7 @@ struct upmu_joint {
     uint8_t sets;
     unsigned count;
     uint32_t taken; /* counters of sessions that are not in this problem */
-    uint8_t thread; /* that asks */
+    uint8_t thread; /* number of the hyper-thread, in its core, that the problem is for */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];
@@ -54,8 +54,8 @@ enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_jo
                                   struct upmu_why *why);
 
 /*
- * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where that is
- * not possible, because its events share more than counters with others.
+ * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where an event
+ * has no other counter, or its events share more than counters with other sessions.
  */
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);

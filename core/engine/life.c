@@ -21,7 +21,7 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Returns the counters that sessions may have: none on a PMU whose counters never stop. */
+/* Returns the counters that sessions may have for themselves: none on a PMU whose counters never stop. */
 static UPMU_APART uint32_t own_counters(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
@@ -66,7 +66,9 @@ static enum upmu_status try_select(struct upmu_meter *meter, unsigned counter)
 
 #endif
 
-/* Drop the steps that concern other counters than `mine`, and, if not `alone`, those of shared registers. */
+/*
+ * Drop from an image the steps that concern other counters than `mine`, and, if not `alone`, those of shared registers.
+ */
 static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, uint32_t mine, bool alone)
 {
     unsigned count = 0;
@@ -77,7 +79,10 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
     image->count = (uint8_t)count;
 }
 
-/* Make our counters quiet: close their gates, end freezing, acknowledge old status bits, re-arm the interrupt. */
+/*
+ * Make our counters quiet: close their gates, end freezing, acknowledge old status bits, re-arm the interrupt.  Returns
+ * false where a register faulted.
+ */
 static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -131,7 +136,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
         writable &= ~meter->pmu->shared_counters;
     }
 #if UPMU_UNCORE
-    if (upmu_meter_is_unit(meter)) { /* a unit's counters are never written */
+    if (upmu_meter_is_unit(meter)) { /* a take-over writes no counter of a unit */
         if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten_pmu(meter, writable, true))
             return UPMU_ERR_PORT;
         return meter->machine->units->search.guest && writable && !meter->firmware
@@ -152,8 +157,8 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 }
 
 /*
- * Let handlers do nothing from now on.  Interrupts of used counters that still run, also for static sessions, are
- * expected.
+ * Let handlers do nothing from now on.  Interrupts are expected of used counters that still run, as static sessions
+ * leave them.
  */
 void upmu_life_end(struct upmu_meter *meter)
 {
@@ -162,7 +167,10 @@ void upmu_life_end(struct upmu_meter *meter)
     UPMU_BARRIER();
 }
 
-/* Restore all registers.  If they keep our values in the sleep, resume would take these for the firmware's. */
+/*
+ * Restore all registers, and make them unknown.  If they kept our values in the sleep, resume would take these for the
+ * firmware's.  Returns false where a register faulted.
+ */
 static bool return_registers(struct upmu_meter *meter)
 {
     bool fine = upmu_claims_restore(meter);
@@ -203,7 +211,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
     enum upmu_status status = upmu_life_take_over(meter);
 
     (void)unused;
-    if (status != UPMU_OK) { /* The host may change the registers before the next attempt. */
+    if (status != UPMU_OK) { /* give the registers back: the host may change them before the next attempt */
         (void)return_registers(meter);
         return status;
     }
@@ -215,9 +223,9 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
 }
 
 /*
- * Registers are not what the shadow says: make them unknown, close our counters, and load what runs again.  Of counters
- * that other CPUs of the domain could claim, even a CPU that is about to take over, close only those that our sessions
- * occupy.
+ * Registers are not what the shadow says: make them unknown, close our counters, and load what runs again.  Counters
+ * that other CPUs of the domain could claim, even a CPU that is about to take over, are closed only if our sessions run
+ * on them.
  */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
 {
@@ -270,7 +278,10 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
 /* How often a look at the registers is repeated because a handler has interrupted it. */
 #define VERIFY_ATTEMPTS 16u
 
-/* Compare all registers with the shadow.  A counter whose own register differs is foreign from now on. */
+/*
+ * Compare all registers with the shadow.  If one differs that belongs to a single counter on which no session runs,
+ * that counter is foreign from now on.
+ */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 {
     bool fault;

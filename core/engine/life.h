@@ -9,8 +9,9 @@
 #include "core/engine/bracket.h"
 
 /*
- * Take the PMU over, the common part of init and resume: find the registers, leave counters in use alone, close all
- * others.  Shared registers are unknown afterwards: other CPUs may claim them.
+ * Take the PMU over, the common part of init and resume: read the registers, leave counters that are in use alone,
+ * close all others.  Shared registers are unknown afterwards: other CPUs may claim them.  Returns UPMU_OK,
+ * UPMU_ERR_PORT where a register faulted, or UPMU_ERR_NO_PMU where writes have no effect.
  */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 
@@ -26,7 +27,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
  */
 enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused);
 
-/* Load everything again, after other software has changed registers. */
+/* Begin anew after other software has changed registers: all registers become unknown, and what ran is loaded again. */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused);
 
 /* Compare the registers with the shadow.  Returns UPMU_OK, UPMU_ERR_CHANGED, UPMU_ERR_PORT or UPMU_ERR_BUSY. */

@@ -11,7 +11,7 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 
-/* Arm's PMUs are detected by registers, without CPUID. */
+/* Only Arm's PMUs are detected by registers alone, without CPUID. */
 #define UPMU_CPUID_NEEDED                                                                                              \
     (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT ||                      \
      UPMU_BACKEND_RISCV_HPM)
@@ -47,7 +47,7 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return check_hooks(machine);
 }
 
-/* The function of this name, in place of the macro, which stands for the sizes of its caller. */
+/* Define the function of this name: the macro of this name passes the sizes that its caller was compiled with. */
 #undef upmu_machine_init
 enum upmu_status upmu_machine_init(struct upmu_machine *machine, const struct upmu_port *port)
 {
@@ -131,7 +131,10 @@ _Static_assert(sizeof(uint8_t) == 1 && sizeof(uint16_t) == 2 && sizeof(uint32_t)
 /* PMUs are compared byte by byte, and padding, which comes along with a copied structure, could differ. */
 _Static_assert(sizeof(struct upmu_counter) == 8 * sizeof(uint8_t) + sizeof(uint32_t), "a counter has padding");
 
-/* Find the machine's PMU that is equal (but for imported events), or put this one behind the last. */
+/*
+ * Find the machine's PMU that is equal to `pmu` (but for imported events), or store `pmu` behind the last one.
+ * UPMU_ERR_NO_SPACE: there is no room.
+ */
 static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
 {
     struct upmu_pmu *place = machine->pmu;

@@ -19,12 +19,10 @@ static inline const struct upmu_pmu *upmu_machine_pmu_of(const struct upmu_machi
     return !UPMU_UNCORE || index < UPMU_UNIT_PMU ? &machine->pmu[index] : upmu_machine_pmu(machine, index);
 }
 
-/*
- * Returns how many PMUs the machine has, those of core types first.  upmu_machine_index(): the index of the i-th of
- * them.
- */
+/* Returns how many PMUs the machine has: of core types, and of types of units. */
 unsigned upmu_machine_pmus(const struct upmu_machine *machine);
 
+/* Returns the index, for upmu_machine_pmu(), of the i-th PMU of the machine.  Core types come first. */
 static inline unsigned upmu_machine_index(const struct upmu_machine *machine, unsigned i)
 {
     unsigned cores = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE);

@@ -28,12 +28,12 @@ void upmu_meter_rearm(struct upmu_meter *meter)
 
 /*
  * With a clock `expected` is a time: one store of 32 bits, so that no handler sees half of it; odd, because 0 means
- * that no interrupt is expected.  Without a clock it is a number, one for each counter at most: interrupts that wait do
- * not add up.
+ * that no interrupt is expected.  Without a clock it is a number, which grows only while it is below the number of
+ * counters: interrupts that are pending merge.
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
 {
-    if (upmu_meter_is_unit(meter)) /* none comes */
+    if (upmu_meter_is_unit(meter)) /* a unit's counters request no interrupts */
         return;
     UPMU_BARRIER();
     if (port_has_clock(meter->machine->port))

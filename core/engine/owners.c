@@ -15,8 +15,8 @@
 #include "core/engine/placing.h"
 
 /*
- * Returns the counters for which a former kernel has left records (PEBS) or a reload at their overflow.  `image` gets
- * the steps that end this.
+ * Returns the counters whose overflow would write a record to memory (PEBS) or reload them, as a former kernel has set
+ * it up.  `image` gets the steps that end this.
  */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
 {
@@ -28,7 +28,7 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
 void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    struct upmu_step step[1]; /* one: enough to see that there are any */
+    struct upmu_step step[1]; /* room for one step: enough to see that there are any */
     struct upmu_image image = upmu_image_on(pmu, step, 1);
     uint32_t records = records_of(meter, &image);
 
@@ -66,7 +66,10 @@ void upmu_owners_free(struct upmu_meter *meter, uint32_t counters)
     upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
 }
 
-/* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
+/*
+ * Find counters that the hardware reports as in use, though upmu left them idle, and make them foreign: other software
+ * began to use them.
+ */
 void upmu_owners_notice(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -183,7 +186,7 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
             upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     upmu_bank_regain(&meter->bank, counters);
     meter->flagged |= counters;
-    /* An interrupt of the host's own counters may be on its way. */
+    /* An interrupt of a counter that the host gives back may be on its way. */
     if (meter->live && counters)
         upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
     meter->watchdog &= ~counters;
@@ -213,10 +216,11 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     records = records_of(meter, &image);
     /*
      * Counters that the host has reserved are its own, though a watchdog that ran on while upmu was away was taken for
-     * the firmware's.  A counter is closed before its record: else an unexpected interrupt may come.
+     * the firmware's.  A counter is closed before the steps of `image` end its records: else an unexpected interrupt
+     * may come.
      */
     (void)upmu_bank_gate(&meter->bank, 0, taken);
-    if (upmu_meter_domain(meter)) /* any CPU of the domain may be the last one */
+    if (upmu_meter_domain(meter)) /* any CPU of the domain may leave last, and restores them then */
         __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     if (!(records & meter->watchdog) && image.count && !image.overfull &&
         upmu_bank_load(&meter->bank, step, image.count, 0, 0))

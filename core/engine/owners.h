@@ -7,16 +7,22 @@
 
 #include <upmu/pmu.h>
 
-/* At take-over: find the counters that sessions may not have, and their owners. */
+/*
+ * At take-over: find the counters that the firmware or a former kernel uses (meter->firmware): sessions may not have
+ * them.
+ */
 void upmu_owners_find(struct upmu_meter *meter);
 
-/* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
+/*
+ * Find counters that the hardware reports as in use, though upmu left them idle, and make them foreign: other software
+ * began to use them.
+ */
 void upmu_owners_notice(struct upmu_meter *meter);
 
-/* Yield counters to other software, which may change their registers from now on. */
+/* Make counters foreign: other software uses them, and may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
-/* Free counters of the firmware and of other software: their registers are about to be cleared. */
+/* Let counters be the firmware's or foreign no more: their registers are about to be cleared. */
 void upmu_owners_free(struct upmu_meter *meter, uint32_t counters);
 
 #endif

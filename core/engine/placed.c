@@ -7,7 +7,10 @@
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 
-/* Scatter stamps, so that different groups have different sums: plain ones would not (3 + 5 is also 8). */
+/*
+ * Scatter the numbers of placements, so that different groups have different sums: plain numbers would not (3 + 5 is
+ * also 8).
+ */
 uint64_t upmu_placed_stamp(const struct upmu_set *set)
 {
     uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
@@ -16,7 +19,7 @@ uint64_t upmu_placed_stamp(const struct upmu_set *set)
     return (mixed & ~UPMU_STAMP_ALONE) | (set->session->alone ? UPMU_STAMP_ALONE : 0);
 }
 
-/* Sum the placements that run beside a session. */
+/* Sum the stamps of all running sessions but `except`. */
 uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu_session *except)
 {
     uint32_t rest = meter->running;
@@ -28,13 +31,16 @@ uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu
     return sum;
 }
 
-/* Mix the co-runners and the counters that sessions may not have into one number: never 0, its lowest bit free. */
+/*
+ * Mix the co-runners and the counters that sessions may not have into one number.  Its bit 1 is set, so that it is not
+ * 0; its bit 0 is free for `moving`.
+ */
 static uint64_t refusal_of(const struct upmu_meter *meter, uint64_t corunners)
 {
     return ((corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) & ~UINT64_C(3)) | 2u;
 }
 
-/* Keep the set's placement: it may be valid beside other co-runners. */
+/* The set keeps its placement, which may be valid beside other co-runners. */
 void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving)
 {
     set->program.refused = refusal_of(meter, corunners) | moving;
@@ -53,14 +59,14 @@ void upmu_placed_beside(struct upmu_set *set, uint64_t corunners)
     set->placed_beside = corunners;
 }
 
-/* Note the PMU and the co-runners of the active set's new placement. */
+/* Note a new placement of the active set: its counters, its stamp, the co-runners and the kind of CPU. */
 static void remember_place(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);
     uint64_t refused = set->program.refused;
 
     upmu_program_forget(set);
-    set->program.refused = refused; /* a place beside others does not make one beside those */
+    set->program.refused = refused; /* a place beside these co-runners does not make one beside those of the refusal */
     set->counters = counters;
     /*
      * The factor is 2^32 divided by the golden ratio: stamps of different CPUs begin far from each other, for 1,000

@@ -24,27 +24,39 @@ static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
  */
 #define UPMU_STAMP_ALONE UINT64_C(1)
 
-/* May a session have counters beside those with the counters `taken` and this sum of stamps?  Not if one is alone. */
+/*
+ * May a session get counters, where other sessions have the counters `taken` and this sum of stamps?  If no counter is
+ * taken, always; else not if the session or one of the others runs alone.
+ */
 static inline bool upmu_placed_may_join(const struct upmu_session *session, uint32_t taken, uint64_t corunners)
 {
     return !taken || !(session->alone || (corunners & UPMU_STAMP_ALONE));
 }
 
-/* A set's placement as a scattered number; the sum of these numbers over all running sessions but `except`. */
+/*
+ * upmu_placed_stamp() returns the stamp of a set: the number of its placement, scattered. upmu_placed_corunners()
+ * returns the sum of the stamps of all running sessions but `except`.
+ */
 uint64_t upmu_placed_stamp(const struct upmu_set *set);
 uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu_session *except);
 
-/* Note that no place was found for a set beside these co-runners.  `moving`: there is one if a co-runner moves. */
+/* Note that no place was found for a set beside these co-runners.  `moving`: there is a place if a co-runner moves. */
 void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving);
 
-/* Has upmu_placed_refuse() noted this for the same co-runners, and the same counters that sessions may not have? */
+/*
+ * Has upmu_placed_refuse() been called for a set with the same co-runners, while sessions might not have the same
+ * counters?  With `may_move`, a refusal only because a co-runner would have to move does not count.
+ */
 bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
                           bool may_move);
 
-/* The placement of a set is valid beside these co-runners, which need not be those that run now. */
+/* Note that the placement of a set is valid beside these co-runners, which need not be those that run now. */
 void upmu_placed_beside(struct upmu_set *set, uint64_t corunners);
 
-/* Note the new placement of a session's active set: its counters, the co-runners, the PMU. */
+/*
+ * Note the new placement of a session's active set: its counters, its stamp, the co-runners, the kind of CPU.  A
+ * program that was compiled before is forgotten.
+ */
 void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

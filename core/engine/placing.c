@@ -21,7 +21,7 @@ enum place_mode {
     PLACE_ALONE,  /* could the session run on an idle PMU? */
     PLACE_PINNED, /* could the session run if sharing sessions left?  It gets the place, unless others would move */
     PLACE_STILL,  /* only a place for which no running event moves */
-    PLACE_MOVE    /* wherever it fits */
+    PLACE_MOVE    /* any place: running events may move for it */
 };
 
 /*
@@ -39,12 +39,12 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* Store a new place in a tally that does not run, or whose session moves. */
+/* Store a new place in the tally of an event that does not run, or whose session moves. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*
-     * The event leaves its counters.  If it is placed there again, their value lacks what it counts elsewhere
-     * meanwhile.
+     * The event leaves its counters, which lose its tag: if it is placed there again, their value lacks what it has
+     * counted elsewhere meanwhile.
      */
     if (tally->counter != result->counter[0] && tally->counter < UPMU_COUNTERS)
         upmu_meter_untag(meter, tally);
@@ -60,8 +60,8 @@ bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, c
 }
 
 /*
- * Store a place that was found.  A pinned place is valid beside `corunners` (the sessions that do not share), not
- * beside all that run now.
+ * Store a place that was found, and compile it.  In mode PLACE_PINNED the place is valid beside `corunners`, the
+ * sessions that do not share; else beside all that run now.
  */
 static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                    uint64_t corunners, const struct upmu_place_result *result)
@@ -157,7 +157,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
             plan->moved |= UPMU_BIT32(tally->from);
         plan->odd |= UPMU_PLAN_ODD;
     }
-    /* Sequence odd: a read on another CPU waits until the new counter is valid. */
+    /* Make the sequences odd: a read on another CPU is made again until the new counter is valid. */
     for (unsigned part = 0; part < plan->outs; part++) {
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
         UPMU_BARRIER();
@@ -191,7 +191,10 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
 
 #endif
 
-/* Place a session and all sessions beside it as one problem. */
+/*
+ * Place a session and all sessions beside it (next_beside()) as one problem.  Running events are moved at once where
+ * the mode allows it.  Returns UPMU_OK, or why there is no place.
+ */
 static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                   uint64_t corunners, struct upmu_joint *joint)
 {
@@ -317,7 +320,7 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
     if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
-    /* No counter runs here: on a PMU with such an erratum the caller loads nothing while one does. */
+    /* The sequence overwrites all counters.  None runs here: on such a PMU the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
         upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
         return upmu_session_fault(meter, session);

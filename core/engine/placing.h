@@ -7,12 +7,12 @@
 
 #include "core/engine/plan.h"
 
-/* Could the session run on this PMU if no other session ran? */
+/* Could the active set of the session run on this PMU if no other session ran?  Returns UPMU_OK, or why not. */
 enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Search a place for a session beside the running sessions that do not share.  UPMU_OK: there is one.  The session has
- * it, unless a running session would have to move.
+ * Search a place for a session beside the running sessions that do not share.  UPMU_OK: there is a place.  The place is
+ * stored in the session's set, unless a running session would have to move for it.
  */
 enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -23,18 +23,24 @@ enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_sessi
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
- * Note a place beside no other session for one that waits: it comes without a search where these counters are free.
- * `spared`: counters that the place leaves to others, if it can.
+ * Note a place beside no other session for a session that waits: it comes without a search when these counters are
+ * free.  `spared`: counters that the place leaves to other sessions, if possible.
  */
 void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared);
 
-/* Store places in the tallies of a session's active set, and compile it.  Returns false where it cannot be compiled. */
+/*
+ * Store places in the tallies of a session's active set, and compile them.  Returns false where they cannot be
+ * compiled.
+ */
 bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_place_result *result);
 
 /* Place a session where no running event has to move, and load its registers; its counters stay stopped. */
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Give up the counters of a session that does not run: their registers become idle. */
+/*
+ * Give up the counters of a session that does not run: make their registers idle.  Counters that another event has used
+ * since, or that run, are left alone.
+ */
 enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session);
 
 /*

@@ -28,7 +28,10 @@ void upmu_plan_forget(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
 
-    /* Clear the slots of this plan and of former ones, up to the first slot that no plan has used. */
+    /*
+     * Clear the entries of `out`, `in` and `set` that this plan and former ones have filled, up to the first one that
+     * is NULL.
+     */
     for (unsigned part = 0; part < UPMU_PARTS && plan->out[part]; part++)
         plan->out[part] = NULL;
     for (unsigned part = 0; part < UPMU_PARTS && plan->set[part]; part++) {

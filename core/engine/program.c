@@ -42,7 +42,10 @@ static void widen_guards(struct upmu_set *set)
                 set->program.step[i].guard |= tally->counters;
 }
 
-/* Sum up the events, so that later calls need not look at each of them. */
+/*
+ * Store in the program which counters only count, which sample and which count user mode alone, and the flags of all
+ * events, so that later calls need not look at each event.
+ */
 static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;

@@ -9,15 +9,17 @@
 #include "core/engine/session_core.h"
 
 /* Bits of upmu_program.flags, for the events of the set. */
-#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that others share: valid where its counters are free */
+#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that other events share: valid where its counters are free */
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* if a register differs, an erratum's sequence is written first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has values or an id in its records, or sends messages */
-#define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric, of two counters, can fall, or can stand still */
+/* an event is a cascade or a metric, has two counters, its count can fall, or its counter can stand still */
+#define UPMU_PROGRAM_ODD 64u
 
 /*
- * Compile the placement of a set, if that is not done.  Returns false where the set has none, or it has too many steps.
+ * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, or the placement
+ * has more steps than the set has room for.
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 

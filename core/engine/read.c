@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counts.  A read writes nothing, so a handler that changes the counter may interrupt it: the session's
- * sequence tells, and the read is made again.
+ * Reading counts.  A read changes no count, except where it ends a window of metrics.  So a handler or a switch may
+ * change the counts during a read: the session's sequence shows that, and the read is made again.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -19,7 +19,7 @@
 #include "core/engine/session_core.h"
 #include "core/engine/special.h"
 
-/* How often a read is made again, at most: so many handlers or switches do not come in one read. */
+/* How often counts are read again in one read, at most: so many handlers or switches do not come meanwhile. */
 #define READ_ATTEMPTS 64u
 
 static void grade_count(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
@@ -52,7 +52,8 @@ static void grade_count(const struct upmu_session *session, const struct upmu_se
 #if UPMU_METRICS
 
 /*
- * Add the error of a metric: a byte is right to half of a 255th, and the tally's `base` has the sum of this in slots.
+ * Add the error of a metric: each byte is right to half of a 255th.  The tally's `base` has the sum of these errors, in
+ * slots.
  */
 static void grade_metric(const struct upmu_tally *tally, struct upmu_count *count)
 {
@@ -86,8 +87,8 @@ struct remote_read {
 };
 
 /*
- * Read one count of a set.  `meter`: where the session was seen to be, or NULL; `occupies`: whether it was seen to have
- * its counters.  Returns false where a register faulted.
+ * Read one count of a set.  `meter`: where the session was seen to be linked, or NULL; `occupies`: whether the session
+ * was seen to run.  Returns false where a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
                      unsigned i, struct upmu_count *count)
@@ -150,7 +151,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
-    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* the session may have left */
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session has left */
 
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);
@@ -195,10 +196,10 @@ static void read_here(void *argument)
 #if UPMU_THREADS
 
 /*
- * Read counts of a session that runs here with plain events, whose counts only grow: the clock and the session are
- * looked at once for all.  Returns false: read them in full.  An interrupt meanwhile may take the session's counters,
- * but not the place of the set: so the place says whether RDPMC reads them.  Another CPU may end the session's PMU at
- * any time: look at the PMU only when the session's CPU is known to be this one.
+ * Read counts of a session that runs here with plain events, whose counts only grow: clock and session are looked at
+ * once for all counts.  Returns false: read them in full.  An interrupt meanwhile may take the session off its
+ * counters, but set->counters stays: so that mask says whether RDPMC reads them.  Another CPU may end the session's PMU
+ * at any time: look at the PMU only when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
@@ -263,8 +264,8 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
 #endif
 
 /*
- * Read on the CPU that drives the meter.  Returns false: that CPU was not reached.  True without a CPU: a unit may be
- * on its way to another one, and is looked for again.
+ * Read on the CPU that drives the meter.  Returns false where that CPU was not reached.  Returns true also where no CPU
+ * drives it: the unit may be on its way to another CPU, and the caller looks again.
  */
 static bool read_there(const struct upmu_port *port, const struct upmu_meter *meter, struct remote_read *remote)
 {

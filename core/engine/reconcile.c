@@ -22,7 +22,10 @@
 
 /* ---- Step 1: close ---- */
 
-/* Stop counters.  After a fault try once more, by a read of the register first. */
+/*
+ * Stop counters.  After a fault the register is unknown: try once more, with a read of the register first.  Where that
+ * fails, too, the counters are failed.
+ */
 static void close_counters(struct upmu_meter *meter, uint32_t counters)
 {
     if (counters && !upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
@@ -56,7 +59,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
             bits = upmu_bank_value_bits(&meter->bank, counter);
         }
         if (__builtin_expect(!upmu_bank_count(&meter->bank, counter, bits, &value), 0)) {
-            if (upmu_bank_type(&meter->bank)) /* a unit: the sum, with former values of boxes that failed */
+            if (upmu_bank_type(&meter->bank)) /* a unit: `value` has the last values of boxes that failed */
                 upmu_count_fold(meter, tally, counter, value);
             upmu_count_lose(meter, tally);
             plan->lost |= (uint8_t)UPMU_BIT32(part);
@@ -99,7 +102,7 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         (void)upmu_session_fault(meter, session);
     }
     UPMU_STORE(session->state, state);
-    if (__builtin_expect(session->queued, 0)) /* with an empty set, a running session is in a list */
+    if (__builtin_expect(session->queued, 0)) /* with an empty set a running session is in meter->waiting[2] */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
@@ -165,7 +168,8 @@ static bool is_out(const struct upmu_plan *plan, const struct upmu_session *sess
 }
 
 /*
- * Close counters that are open for a part that does not come: what they have counted since take_part() is in no count.
+ * A part does not come: close the counters that are open for it because they were carried or stood still.  What they
+ * have counted since take_part() is in no count.
  */
 static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
 {
@@ -173,7 +177,10 @@ static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
     upmu_meter_tag(meter, counters, 0);
 }
 
-/* A part does not come: its session also leaves and was masked or failed, or one of its registers faulted. */
+/*
+ * Take a part out of those that come: its session also leaves and was masked or failed, or one of its registers
+ * faulted.
+ */
 static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -295,7 +302,7 @@ static inline void open_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, opening | plan->moved);
 }
 
-/* Steps 1 to 3.  Not inlined, as the other steps: reports and repairs need their stack. */
+/* Steps 1 to 3.  Neither this function nor load_parts() is inlined: reports and repairs need their stack. */
 static UPMU_APART void take_parts(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -303,7 +310,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* never: the counters of such a PMU are fewer than UPMU_PARTS */
+        if (!upmu_plan_again(meter)) { /* does not happen: such a PMU has fewer counters than UPMU_PARTS */
             upmu_meter_fails(meter, plan->come);
             plan->sequence = 0;
         }
@@ -320,7 +327,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(meter->unowned != 0, 0))
         stop |= meter->unowned & plan->come & ~plan->carried;
     idle = plan->come & ~(meter->running | meter->unowned);
-    if (idle) /* A fault may have left a counter open, or its enable bit unknown. */
+    if (idle) /* no session has these: a fault may have left one open, or its enable bit unknown */
         stop |= upmu_bank_open(&meter->bank, idle);
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;
@@ -335,7 +342,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
         take_part(meter, part, plan->now_ns);
 }
 
-/* Steps 4 to 7. */
+/* Steps 4 to 7: registers, start values, publish, open. */
 static UPMU_APART void load_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -398,7 +405,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest in a later plan */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest leave by a later plan */
             break;
         }
         if (switches && !session->full)
@@ -507,7 +514,8 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
         UPMU_STORE(session->sequence, session->sequence + 1u);
     }
     rest = meter->running;
-    meter->running = 0; /* before `sampling`: a handler finds a counter there, or as a stray one */
+    /* before `sampling`: a handler that comes between the two finds the counter as a sampling or as a stray one */
+    meter->running = 0;
     UPMU_BARRIER();
     meter->sampling = meter->halted = meter->unowned = 0;
     UPMU_BARRIER();

@@ -62,7 +62,11 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
         count->value = count->raw;
         count->enabled_ns -= region->begun.ns;
         count->running_ns = count->enabled_ns;
-        /* A gap may be outside of the region.  The error of a metric is at most the error since its start. */
+        /*
+         * The session missed some time since its start, perhaps outside of the region: the count is partial, not
+         * scaled.  Without that, count->error is the error of a metric since the start, and so at least that of the
+         * region.
+         */
         if (missed) {
             count->error = 0;
             if (count->quality == UPMU_QUALITY_SCALED)

@@ -13,7 +13,7 @@
 
 #if UPMU_SAMPLING
 
-/* Does the tally's counter run for it, so that its value may be added now? */
+/* Does the tally's counter run for the tally, so that its value can be read and added now? */
 static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
@@ -22,7 +22,10 @@ static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
            (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter));
 }
 
-/* Returns the other events of a set that an overflow of `events` reads or, if `reset`, sets to 0. */
+/*
+ * Returns a mask of other events of a set (bit: index): those that an overflow of `events` reads or, if `reset`, sets
+ * to 0.
+ */
 static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
 {
     uint32_t wanted = 0;
@@ -36,9 +39,9 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * An overflow of `events` reads other events of the set: add their counts, which go into its records.  Or, if `reset`,
- * set these counts to 0.  The counter of an event that samples is not loaded anew then: it overflows once when no
- * sample is due, and then waits for the rest.
+ * An overflow of `events` reads other events of the set: fold these, as their counts go into its records.  Or, if
+ * `reset`, set their counts to 0.  The counter of one that samples is not loaded anew for that: it overflows once
+ * before its sample is due, and then waits for the rest.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {

@@ -8,11 +8,15 @@
 #include "core/engine/session_core.h"
 
 /*
- * Report that events of a session have overflowed together.  A pointer to the time takes fewer bytes of stack on i386.
+ * Report that events of a session have overflowed together (bit i of `events`: event i of its active set).  `frame` may
+ * be NULL.  The time is passed by pointer, as that takes fewer bytes of stack on i386.
  */
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns);
 
-/* Report overflows that a bracket has found, with the frame of the interrupt that came for them, if one came. */
+/*
+ * upmu_report() for overflows that a bracket has found.  The frame is that of the interrupt that came for them, if one
+ * came.
+ */
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns);
 
 #endif

@@ -31,7 +31,7 @@ unsigned upmu_room_events(const void *memory, size_t bytes)
     return events;
 }
 
-/* The arrays of a switch come first: tallies and steps. */
+/* The arrays that a switch of threads needs come first: tallies and steps. */
 void upmu_room_begin(struct upmu_set *set, unsigned events)
 {
     memset(set, 0, UPMU_SET_BYTES(events));

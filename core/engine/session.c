@@ -28,9 +28,9 @@
 #include "core/sample/ring.h"
 #include <upmu/world.h>
 
-/* The first period of an event with a frequency. */
+/* First period, in events, of an event that asks for a frequency (upmu_sampling.frequency). */
 #define FIRST_PERIOD 10000u
-#define FALLS_LEAST 0x7fffffffu /* shortest period where a count can fall */
+#define FALLS_LEAST 0x7fffffffu /* shortest period, in events, where a count can fall (UPMU_ATTR_IN_TXCP) */
 
 enum upmu_status upmu_session_init_sized(void *memory, size_t bytes, struct upmu_machine *machine,
                                          struct upmu_session **out_session)
@@ -59,11 +59,12 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     return upmu_session_init_sized(session, sizeof *session, machine, &session);
 }
 
-/* Has an event sampling attributes?  In other builds set->sampling is not used. */
+/* Does this build keep sampling attributes of events?  If not (0), set->sampling is not used. */
 #define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
 
 /*
- * Returns the period of an event's attributes.  A cascade's own text can have it; a frequency begins with FIRST_PERIOD.
+ * Returns the period of an event in events, 0 where it does not sample.  If the attributes have none: the text of a
+ * cascade can have one (in config2, where bit 63 is set then), and a frequency begins with FIRST_PERIOD.
  */
 static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
@@ -119,7 +120,10 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         hook = "clock_ns";
     if (hook)
         return upmu_why_hook(&session->why, hook);
-    /* With a short period each interrupt aborts the transaction, which takes the overflow back, again and again. */
+    /*
+     * IN_TXCP: the interrupt of an overflow aborts the transaction, and the abort takes the transaction's events out of
+     * the count again.  With a short period the same overflow would come without end.
+     */
     longest = out->long_period > period ? out->long_period : period;
     if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest || period < pmu->min_period ||
         ((event->attributes & UPMU_ATTR_IN_TXCP) && period < FALLS_LEAST))
@@ -127,7 +131,11 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     return UPMU_OK;
 }
 
-/* Let the times of a count begin at 0.  `meter` NULL: the session is not started, or on no CPU. */
+/*
+ * Let the times of an event's count begin now.  `since_ns` becomes the session's enabled time.  `gap_ns` becomes minus
+ * the time that the set has missed so far: a read adds the two, and gets 0.  `meter` NULL: the session is not started,
+ * or on no CPU.
+ */
 static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
                         const struct upmu_meter *meter)
 {
@@ -207,8 +215,9 @@ static void set_world(struct upmu_session *session, uint8_t world)
 }
 
 /*
- * Check the world that an event names: all events of the session have to name the same, and the host may not have
- * chosen another one.  The target of a cascade can have no world: no handler finds it by its enable bit.
+ * Check the world that an event names: all events of the session have to name the same world, and it must not
+ * contradict the world that the host has given the session.  A cascade is refused where the event or the session has a
+ * world: worlds are changed by enable bits alone, and the library never sets that of a cascade's target.
  */
 static enum upmu_status check_world(const struct upmu_session *session, const struct upmu_event *event)
 {
@@ -226,7 +235,10 @@ static enum upmu_status check_world(const struct upmu_session *session, const st
     return UPMU_OK;
 }
 
-/* Add one event to a set.  A refusal names the text that session->why has. */
+/*
+ * Add one event to a set.  A refusal changes the status in session->why, and keeps the text there: the specification of
+ * the event.
+ */
 static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_set *set,
                                       const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
@@ -266,6 +278,7 @@ enum upmu_status upmu_set_clear(struct upmu_set *set)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     upmu_program_forget(set);
     set->count = 0;
+    /* Bit i of long_due is event i of the active set. */
     if (set == upmu_active(session))
         session->long_due = 0; /* the events of before are gone */
     return upmu_session_refuse(session, UPMU_OK);
@@ -274,8 +287,8 @@ enum upmu_status upmu_set_clear(struct upmu_set *set)
 #if UPMU_NAMES
 
 /*
- * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  session->why gets
- * the text of the specification, for a later refusal of the event.
+ * Encode the next specification of a list, at *cursor, for the PMU that its prefix names, or else the session's.  Moves
+ * *cursor behind it. session->why gets the text of the specification, for a later refusal of the event.
  */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t bytes, size_t *cursor,
                                     struct upmu_event *out_event)
@@ -372,7 +385,7 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
     session->mask_on_full = mask_on_full;
 }
 
-/* ---- Calls that need their CPU ---- */
+/* ---- Calls that run on the CPU of their session ---- */
 
 static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
 {
@@ -394,8 +407,9 @@ static void call_in_bracket(void *argument)
 }
 
 /*
- * Run a call for a session that is on no CPU; a switch passes the session over meanwhile (`held`).  A start goes to the
- * CPU where the session's thread runs, if that is known: this function only stores it in call->meter.
+ * Run a call for a session that is on no CPU, here and without a bracket.  If the session has a thread, `held` is set
+ * meanwhile, so that a switch to the thread leaves the session out.  A start (`joins`) whose thread runs on a known CPU
+ * is not run: this function stores the meter of that CPU in call->meter, and upmu_session_call() runs the start there.
  */
 static UPMU_APART void call_without_cpu(struct upmu_call *call)
 {
@@ -411,13 +425,14 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
                                : call->work(call);
         return;
     }
-    /* A session that has a target but no thread is being taken from its target. */
+    /* A session that has a target but no thread is just being taken from its target: UPMU_ERR_BUSY. */
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
     if (thread) {
-        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL; /* perhaps not the CPU of the limit */
+        /* a limit of the session may exclude this CPU */
+        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
             call->status = UPMU_ERR_WRONG_CPU;
@@ -431,7 +446,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
 
-/* Send a call to the CPU that drives its meter, if there is one. */
+/* Run a call on the CPU that drives its meter.  If no CPU does (a unit), nothing is run, and call->status stays. */
 static void send_call(struct upmu_call *call)
 {
     struct upmu_cpu *cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
@@ -450,17 +465,23 @@ static void detach_asleep(struct upmu_call *call)
     __atomic_store_n(&call->meter->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Has the session (with its thread) or the unit gone to another CPU while the call looked for it? */
+/*
+ * Has the session (with its thread) left the call's meter, or has the unit another driver than `cpu`, since the call
+ * looked?
+ */
 static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
 {
     return (call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != call->meter) ||
            (UPMU_UNCORE && call->meter && __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) != cpu);
 }
 
-/* How often a call follows a thread that changes its CPU. */
+/* How often a call is tried whose session or unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
-/* Run a call on the CPU where its session is.  If the session is on no CPU, run it here. */
+/*
+ * Run a call on the CPU where its session is.  If the session is on no CPU, run it on the executing CPU, without a
+ * bracket.
+ */
 enum upmu_status upmu_session_call(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -488,7 +509,10 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
     return call->status;
 }
 
-/* Run a call without arguments for a session, which must be attached. */
+/*
+ * Run a call without arguments for a session; UPMU_ERR_STATE where the session has no target.  `joins`:
+ * upmu_call.joins.
+ */
 static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call),
                                bool joins)
 {
@@ -570,7 +594,10 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
     return UPMU_OK;
 }
 
-/* The events that masked the session wait for their long period now. */
+/*
+ * Give each event of session->long_due its long period (upmu_sampling.long_period), if it has one: the next sample is
+ * due after so many events.  The events are those whose overflows have masked the session.
+ */
 static void begin_long(struct upmu_session *session)
 {
     struct upmu_set *set = upmu_active(session);
@@ -616,13 +643,16 @@ enum upmu_status upmu_session_static(struct upmu_session *session, bool is_stati
     return UPMU_OK;
 }
 
-/* Has the session counters, or does it wait for them?  A handler may be about to mask it. */
+/* Does the session run, or wait for counters?  A session that is to be masked (`full`) still runs. */
 static bool is_started(const struct upmu_session *session)
 {
     return upmu_session_occupies(session) || upmu_session_waits(session);
 }
 
-/* Do the work of a start that comes before the session gets its counters. */
+/*
+ * Before a session that starts gets its counters: give the events in `long_due` their long periods, begin the first set
+ * or switch to the next one if it is due, and clear session->why.
+ */
 static void begin_start(struct upmu_session *session)
 {
     if (UPMU_SAMPLING && session->long_due)
@@ -659,7 +689,10 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
 {
     enum upmu_status status = on_cpu(session, start_work, true);
 
-    /* A fault in an interrupt since then may have stopped the session again.  A session that waits is started. */
+    /*
+     * An interrupt that met a fault may have stopped the session since the start: return its error.  A session that
+     * waits is started.
+     */
     return status == UPMU_OK && !upmu_session_waits(session) ? UPMU_LOAD(session->error) : status;
 }
 
@@ -690,7 +723,10 @@ struct these {
     unsigned starts, stops;
 };
 
-/* Change by one plan what can be: sessions that stop, and sessions that start where they have a valid place. */
+/*
+ * Stop and start by one plan what can be: stop the running sessions of this meter, and start those that have a valid
+ * placement.  If any session waits on this meter, nothing is changed.
+ */
 static void change_at_once(struct upmu_meter *meter, const struct these *these)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -716,7 +752,8 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
         return;
     upmu_reconcile(meter);
     for (unsigned i = 0; i < plan->outs; i++)
-        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* the last sample filled the ring: stopped all the same */
+        /* the plan masked it, as its last sample filled the ring; a stop was asked for */
+        if (plan->out[i]->state == UPMU_SESSION_MASKED)
             upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
 
@@ -726,7 +763,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
     const struct these *these = argument;
     enum upmu_status status = UPMU_OK;
 
-    /* Link the sessions that no switch has linked yet.  A session that is on another CPU is refused below. */
+    /* Link the sessions of the running thread that no switch has linked yet.  Those of other CPUs are refused below. */
     for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
         (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
     change_at_once(meter, these);
@@ -852,6 +889,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->due, tally->total + call->value);
         UPMU_STORE(tally->reset, call->value);
         UPMU_STORE(tally->period, call->period);
+        /* `tagged_by` 0: no tag is valid, so the next start loads the counters. */
         if (!meter) /* a value left on a counter may overflow too early or too late */
             call->session->tagged_by = 0;
     } else if (call_lends(call)) {
@@ -870,7 +908,8 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 }
 
 /*
- * Write a count, a wait or a loan.  A running session is taken off and put back into its place: its claims are kept and
+ * Write a count (upmu_set_write()), the events until the next sample (upmu_set_wait()) or a loan (upmu_set_lend()).  A
+ * running session leaves its counters by one plan and gets the same counters by a second one: its claims are kept and
  * nothing is searched, so that no start is refused.
  */
 static enum upmu_status write_work(const struct upmu_call *call)
@@ -941,7 +980,10 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
 
 #if UPMU_LOANS
 
-/* Can the event's counters be written in whole width?  If one cannot, the first one of the event cannot. */
+/*
+ * Can all counters of an event be written in their whole width?  Only the lowest one is looked at: where an event can
+ * have counters that cannot be, the lowest is one of them.
+ */
 static bool takes_values(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(event->counters)];
@@ -981,7 +1023,7 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
     tally = &set->tally[index];
     if (tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
         return false;
-    do { /* a handler may load the counter between the two reads */
+    do { /* read again if a handler has loaded the counter between the reads of base and total */
         base = tally->base;
         *out_ahead = base - tally->total;
     } while (base != tally->base);
@@ -992,8 +1034,8 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
 #endif
 
 /*
- * Replace an event of a session that does not run.  The registers of the old event may stay loaded, closed: the new
- * event has another tag, so that its start loads the counter anew.
+ * Replace an event of a session that neither runs nor waits.  The registers of the old event may stay loaded, closed:
+ * the new event has another tag, so that its start loads the counter anew.
  */
 static enum upmu_status replace_work(const struct upmu_call *call)
 {
@@ -1012,7 +1054,10 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     return UPMU_OK;
 }
 
-/* Check an event and replace another one by it.  `idle`: make the registers of the set's place idle. */
+/*
+ * Check an event and replace event `index` of a set by it.  `idle`: if the session is on a CPU, first make idle the
+ * registers of those counters of its active set that no other event has used since.
+ */
 static enum upmu_status replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
                                 const struct upmu_event *event, const struct upmu_sampling *sampling, bool idle)
 {

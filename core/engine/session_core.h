@@ -41,11 +41,11 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* A call for a session, with its arguments, so that it can be sent to the CPU that it needs. */
+/* A call for a session, with its arguments, so that it can run in the bracket of the CPU that it needs. */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
-    struct upmu_meter *meter; /* NULL: the session's thread does not run, or the session is not attached */
+    struct upmu_meter *meter; /* where the session is; NULL: its thread does not run, or it is not attached */
     struct upmu_set *set;
     unsigned index;
     uint64_t value, period;
@@ -55,14 +55,17 @@ struct upmu_call {
     bool listed; /* the caller holds the list of the session's thread */
     bool detaches;
     bool targeted; /* refused where the session has no target */
-    bool follow; /* if the session is on another CPU by now, the call goes there */
-    bool joins;  /* and, if no switch has linked the session yet, to the CPU where its thread runs */
+    bool follow; /* if the session goes to another CPU meanwhile, the call goes there */
+    bool joins;  /* if no switch has linked the session yet, the call goes to the CPU where its thread runs */
 #if UPMU_LOANS
     bool lends;
 #endif
 };
 
-/* Run call->work in the bracket of the CPU that the session is on; where it is on none, run it here, without one. */
+/*
+ * Run call->work in the bracket of the CPU that the session is on.  If the session is on no CPU, run it here, without a
+ * bracket.  Returns the status of the work, or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or UPMU_ERR_NO_CPU: nothing was done.
+ */
 enum upmu_status upmu_session_call(struct upmu_call *call);
 
 /* Returns the number of events in all sets of a session. */
@@ -71,7 +74,10 @@ unsigned upmu_session_events(const struct upmu_session *session);
 /* Make the first set active after the chain of sets has changed, unless the session has begun: its active set stays. */
 void upmu_session_rewind(struct upmu_session *session);
 
-/* Add the time since `started_ns` to the enabled time of a started session whose target is here. */
+/*
+ * Add the time since `started_ns` to the enabled time of a started session whose target is here, and set `started_ns`
+ * to `now_ns`.  While the CPU sleeps nothing is added.
+ */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
 /* Returns the enabled time of a running session at `now_ns`. */
@@ -80,7 +86,10 @@ static inline uint64_t upmu_session_clock(const struct upmu_session *session, ui
     return session->enabled_ns + (now_ns - session->started_ns);
 }
 
-/* Add the enabled and the running time of a session that leaves its counters. */
+/*
+ * A session leaves its counters: add the time since `running_ns` to the running time of its active set, and the time
+ * since `started_ns` to its enabled time.
+ */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
 /*
@@ -106,7 +115,10 @@ static inline bool upmu_session_attached(const struct upmu_session *session)
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;
 }
 
-/* Has the last controller left the session to its target?  Acquire: that call does not look at the session any more. */
+/*
+ * Has the session no owner, since its last controller has dropped it?  Acquire: the call that dropped the session does
+ * not look at it any more.
+ */
 static inline bool upmu_session_dropped(const struct upmu_session *session)
 {
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED;
@@ -117,11 +129,14 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
-/* Bits of meter->work_due: a session is full, or its next set is due; the host's log is to be told of a fault. */
-#define UPMU_DUE_SESSIONS 1u
-#define UPMU_DUE_LOG 2u
+/* Bits of meter->work_due. */
+#define UPMU_DUE_SESSIONS 1u /* a session is full, or its next set is due */
+#define UPMU_DUE_LOG 2u      /* a repair has stopped sessions: the host's log is to get a line */
 
-/* The running session of the lowest counter in *rest, or NULL if *rest is 0.  Takes all its counters out of *rest. */
+/*
+ * Returns the running session that has the lowest counter of *rest, and removes the session's counters from *rest.
+ * NULL: *rest is 0.
+ */
 static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
 {
     struct upmu_session *session;
@@ -144,15 +159,19 @@ enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_sessio
 
 /*
  * Stop, release and unlink a session.  If it has no owner, it is closed, and its memory is no longer the library's;
- * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_ERR_BUSY where that list, or
- * the session, is held elsewhere: nothing was done.  Inside a local bracket.
+ * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_OK; UPMU_ERR_BUSY where that
+ * list, or the session, is held elsewhere: nothing was done; or another status where a register faulted, and the
+ * session has left all the same.  Inside a local bracket.
  */
 enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
-/* Detach a session of a thread whose list the caller holds. */
+/* upmu_session_detach() for a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 
-/* Close a session that is detached and has no owner.  The state CLOSED is the last thing written to it. */
+/*
+ * Close a session that has no target: its owner closes it, or it has no owner.  The state CLOSED is the last thing
+ * written to it.
+ */
 void upmu_session_end(struct upmu_session *session);
 
 /*
@@ -161,16 +180,21 @@ void upmu_session_end(struct upmu_session *session);
  */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Make a set one of a session's; `session` NULL: of none, because the set's memory may outlive the session's. */
+/*
+ * Store in a set the session whose chain has it.  `session` NULL: none has it, as its memory may outlive the session's.
+ */
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
-/* Forget the places of a session's events in all sets.  Returns whether an event samples. */
+/* Forget the placements of all sets of a session, which is attached anew.  Returns whether an event samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Give each event of a session a tag of this meter, and the session a ticket. */
+/* Give each event of a session a new tag of this meter, and the session a ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Link a session into the list of a meter, or unlink it.  Linking gives its events tags of that meter. */
+/*
+ * Link a session into the list of a meter's sessions, or unlink it.  A session whose tags are another meter's gets new
+ * ones.
+ */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -180,8 +204,10 @@ static inline bool upmu_session_occupies(const struct upmu_session *session)
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
 
-/* Returns the counters of the active set that are targets of cascades. */
+/* Returns the counters of the session's active set that are targets of cascades. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
+
+/* Store in session->counters all counters that the placement of its active set has. */
 void upmu_session_sum(struct upmu_session *session);
 
 /* Is the event a cascade?  Only NetBurst has cascades: other builds save the code. */
@@ -190,13 +216,13 @@ static inline bool upmu_event_cascades(const struct upmu_event *event)
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
 }
 
-/* Returns the counter that an event runs on: while its session moves, the one that it leaves. */
+/* Returns the counter that an event runs on.  While its session moves, that is the one that the event leaves. */
 static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
 {
     return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
 }
 
-/* Is the event's counter lent (upmu_set_lend()): does it hold a value that others read? */
+/* Is the event's counter lent (upmu_set_lend())?  Then it holds a value that others than the library read. */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {
     return UPMU_LOANS && tally->lent;
@@ -209,10 +235,11 @@ static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
 
 /*
  * Stop a session in any state: it neither runs nor waits afterwards.  `meter` is NULL where the session is on no CPU.
+ * Returns UPMU_OK, or session->error where a register faulted.
  */
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Take the target from a session.  If it has no owner, either, this ends the session: do not touch it afterwards. */
+/* Untie a session from its target.  If the session has no owner, either, it ends here: do not touch it afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
 /* Give a tally a new tag, which no other event of the meter has. */

@@ -19,7 +19,7 @@ void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
     tally->tag = meter->next_tag;
 }
 
-/* The tags and the ticket of a session belong to the meter to which it was linked last. */
+/* Tags and ticket are numbers of the meter to which the session was linked last (session->tagged_by: meter->life). */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
 {
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))

@@ -6,7 +6,7 @@
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
 
-/* Does the CPU of a session sleep?  While it does, sessions that wait there have no enabled time. */
+/* Is the session linked to a CPU or unit that sleeps?  There a waiting session has no enabled time. */
 static bool is_asleep(const struct upmu_session *session)
 {
     /* Load the meter once: another CPU may take the session meanwhile. */
@@ -38,7 +38,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
                              uint64_t *out_enabled_ns)
 {
     uint64_t enabled_ns = UPMU_LOAD(session->enabled_ns), ran_ns = UPMU_LOAD(set->duration_ns);
-    bool occupies = upmu_session_occupies(session); /* a session to be masked runs until its plan */
+    bool occupies = upmu_session_occupies(session); /* a session that is to be masked (`full`) still runs */
 
     if (occupies || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
                   !is_asleep(session)))

@@ -78,7 +78,7 @@ enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *
         set->next = *link;
         *link = set;
     }
-    /* The set's duration becomes 0: correct the gaps, so that its events keep the time that they ran. */
+    /* The set's duration becomes 0: subtract it from the gaps, so that running times stay as they are. */
     for UPMU_TALLIES(tally, *link)
         UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;

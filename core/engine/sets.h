@@ -7,10 +7,14 @@
 
 #include "core/engine/session_core.h"
 
-/* Begin the first run of a session's first set, when the session is started. */
+/*
+ * When a session is started for the first time: begin the first run of its active set, and the first round of its sets.
+ */
 void upmu_sets_begin(struct upmu_session *session);
 
-/* Choose the next set, session->following: `set`, or where that is NULL the set that the order gives. */
+/*
+ * Choose the next set, session->following: `set`, or where that is NULL the next one of the chain or one drawn by lot.
+ */
 void upmu_sets_choose(struct upmu_session *session, struct upmu_set *set);
 
 /* Make session->following the active set.  The former one has left the counters, and its counts are taken. */
@@ -19,7 +23,7 @@ void upmu_sets_switched(struct upmu_session *session);
 /* Choose the next set and make it active, for a session without counters. */
 void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set);
 
-/* Does a session run a set that has had its time? */
+/* Does a session run a set with UPMU_SET_TIME_SWITCH whose time is over? */
 bool upmu_sets_over(const struct upmu_session *session, uint64_t now_ns);
 
 #endif

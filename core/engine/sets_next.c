@@ -9,7 +9,10 @@
 
 #if UPMU_SETS
 
-/* Note that a run of a set begins: its time and its overflows until the next set. */
+/*
+ * Begin a run of a set: it has its whole timeout left, and each event as many overflows until the next set as its
+ * `switch_after` says (0: no overflow switches the set).
+ */
 static void begin_run(struct upmu_set *set)
 {
     set->runs++;
@@ -18,7 +21,7 @@ static void begin_run(struct upmu_set *set)
         set->tally[i].to_switch = set->flags & UPMU_SET_OVERFLOW_SWITCH ? set->sampling[i].switch_after : 0;
 }
 
-/* Pick a random set that has not run in this round.  If all have, begin a new round. */
+/* Draw one of the sets that were not drawn in this round.  If all were, begin a new round. */
 static struct upmu_set *draw_set(struct upmu_session *session)
 {
     unsigned left = 0;
@@ -49,7 +52,7 @@ static struct upmu_set *following_set(struct upmu_session *session)
     return next ? next : session->sets;
 }
 
-/* Without a clock the time that a set misses while other sets run is unknown: mark its counts. */
+/* Without a clock it is unknown for which time a set misses events while other sets run: mark its counts (`hole`). */
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)

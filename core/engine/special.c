@@ -29,7 +29,8 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
 /* ---- Counters that stay open ---- */
 
 /*
- * Find counters that stand still on both sides of the plan, as they count user mode alone: they are changed unstopped.
+ * Return the counters that stand still on both sides of the plan, as their events count user mode alone: they are
+ * changed without a stop.  `running`: counters that leave and would be stopped else.
  */
 static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
 {
@@ -51,7 +52,7 @@ static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
     return still;
 }
 
-/* Has the event registers that CPUs share?  Its claim ends when its session leaves: others may write them then. */
+/* Has the event registers that CPUs share?  Its claim ends when its session leaves: other CPUs may write them then. */
 static bool is_claimed(const struct upmu_meter *meter, const struct upmu_set *set, const struct upmu_tally *tally)
 {
     const struct upmu_event *event = &set->event[tally->index];
@@ -67,8 +68,8 @@ static bool may_disturb(const struct upmu_meter *meter)
 }
 
 /*
- * Find the counters that static sessions leave running, in no session's count: those whose events only count, and which
- * the plan neither needs nor changes.
+ * Return the counters that static sessions leave running, in no session's count: those whose events only count, and
+ * which the plan neither needs nor changes.
  */
 static uint32_t find_kept(const struct upmu_meter *meter)
 {
@@ -86,8 +87,8 @@ static uint32_t find_kept(const struct upmu_meter *meter)
 }
 
 /*
- * Of the unowned counters, those that are closed by now, and those that the plan disturbs, lose their tags: they hold
- * no event's value.
+ * Of the unowned counters, those that something has closed are unowned no more, and those that the plan disturbs are
+ * closed by it.  Both kinds lose their tags: they hold no event's value.
  */
 static void settle_unowned(struct upmu_meter *meter)
 {
@@ -98,11 +99,11 @@ static void settle_unowned(struct upmu_meter *meter)
         disturbed = meter->unowned;
     meter->plan.changed |= disturbed;
     upmu_meter_tag(meter, closed | disturbed, 0);
-    upmu_count_suspect(meter, closed | disturbed); /* of a wrap */
+    upmu_count_suspect(meter, closed | disturbed); /* as they may have wrapped */
 }
 
 /*
- * Find the unowned counters on which an event comes that counts the same: it takes them over as they run.  An event
+ * Return the unowned counters on which an event comes that counts the same: it takes them over as they run.  An event
  * that moves cannot: the write that closes its old counter has to open its new one, or both would count.
  */
 static uint32_t find_unowned(const struct upmu_meter *meter)
@@ -134,7 +135,7 @@ static uint32_t absent_of(const struct upmu_meter *meter)
 }
 
 /*
- * Find the counters that run on.  plan->carried has the first choice: on both sides an event that only counts, with
+ * Return the counters that run on.  The first choice is plan->carried: on both sides an event that only counts, with
  * equal registers.  `apart`: counters that are absent on one side of the plan only.
  */
 static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
@@ -185,11 +186,12 @@ static void find_values(struct upmu_meter *meter)
     plan->based &= plan->leave; /* on an unowned counter no event leaves: there is no base to take */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* the base is of another counter */
+            /* the event moves: its base is of another counter */
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter)
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
-        plan->written = ~0u; /* no common read for all: upmu_count_write_at() begins each */
+        plan->written = ~0u; /* upmu_count_write_at() begins each event, in its own way */
 }
 
 /*
@@ -222,6 +224,7 @@ void upmu_special_prepare(struct upmu_meter *meter)
         settle_unowned(meter);
     plan->carried = find_carried(meter, absent ^ coming);
     plan->still = find_still(meter, plan->leave & ~(plan->carried | absent | coming));
+    /* Counters that static sessions leave running stay open, unless the plan has an erratum's sequence. */
     if (!plan->sequence) /* a sequence stops all of them */
         plan->kept = find_kept(meter) & ~absent;
     find_values(meter);
@@ -284,7 +287,7 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
                 upmu_meter_loses(meter, tally);
             continue;
         }
-        if (upmu_tally_is_metric(tally)) { /* it has no value */
+        if (upmu_tally_is_metric(tally)) { /* no counter has a metric's value */
             upmu_meter_tag(meter, tally->counters, tally->tag);
             plan->begun &= ~tally->counters;
             continue;
@@ -330,7 +333,10 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /* ---- Lost carries ---- */
 
-/* Add counts until now: of tallies that move; of all if a close loses a carry. */
+/*
+ * Before a close: fold events of the sessions that leave.  Events that move are folded, and their values are kept in
+ * plan->moved_base.  On PMUs where a close loses a carry all events are folded.
+ */
 static void add_before(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -365,7 +371,7 @@ uint32_t upmu_special_before_close(struct upmu_meter *meter)
 
 /* ---- An erratum's sequence ---- */
 
-/* Write an erratum's sequence, counted in accesses.prelude alone. */
+/* Write an erratum's sequence.  Its accesses are counted in accesses.prelude alone. */
 bool upmu_special_sequence(struct upmu_meter *meter)
 {
     const struct upmu_prelude *prelude = meter->pmu->backend->prelude;
@@ -389,7 +395,7 @@ bool upmu_special_sequence(struct upmu_meter *meter)
 
 /* ---- Moves ---- */
 
-/* Take what the old counter counted since add_before(). */
+/* Add what the counter that the event leaves has counted since add_before() read `base` from it. */
 static void take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, uint64_t base)
 {
     uint64_t kept = tally->base, value;

@@ -8,7 +8,7 @@
 
 #include "core/engine/plan.h"
 
-/* Does each plan of this PMU need these hooks? */
+/* Does each plan of this meter need these hooks? */
 bool upmu_special_pmu(const struct upmu_meter *meter);
 
 /*
@@ -17,18 +17,22 @@ bool upmu_special_pmu(const struct upmu_meter *meter);
  */
 void upmu_special_prepare(struct upmu_meter *meter);
 
-/* Before the counts of a session are taken: add its metrics. */
+/* Before the counts of a session are taken: end the window of its metrics, and add their counts. */
 void upmu_special_begin_take(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Returns the counter that is to be read for an event that leaves, or UPMU_NO_COUNTER. */
+/*
+ * Returns the counter that is to be read for an event that leaves.  UPMU_NO_COUNTER: none, as the event is a metric, is
+ * read later, or could not be read.
+ */
 unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /* After the counts of a session are taken: note boxes that were gone or reset. */
 void upmu_special_end_take(struct upmu_meter *meter, const struct upmu_session *session);
 
 /*
- * Before the close: where it would lose a carry, add the counts of what leaves.  Returns the targets of cascades that
- * leave.  They are to be closed first, as the close of an initiator would stop its target, too.
+ * Before the close: fold the events that move, and where the close would lose a carry all events that leave.  Returns
+ * the targets of cascades that leave.  They are to be closed first, as the close of an initiator would stop its target,
+ * too.
  */
 uint32_t upmu_special_before_close(struct upmu_meter *meter);
 
@@ -45,14 +49,14 @@ bool upmu_special_sequence(struct upmu_meter *meter);
 bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set);
 
 /*
- * After the start values of a session: load other counters of its events, initiators of cascades and windows of
+ * After the start values of a session: note the user of each counter, load initiators of cascades, begin the window of
  * metrics.
  */
 void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * After the counters are open: take the rest from counters that events moved from, and add the gaps of moves and
- * sequences.
+ * After the counters are open: add what events have counted on their former counters since upmu_special_before_close(),
+ * and add the gaps of moves and sequences.
  */
 void upmu_special_opened(struct upmu_meter *meter);
 
@@ -74,13 +78,16 @@ static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, cons
     return session->counters >> 24 && (session->counters & UPMU_METRIC_COUNTERS(meter->pmu));
 }
 
-/* Add the window of metrics of a session whose counters are stopped.  Returns false where a register faulted. */
+/*
+ * End the window of a session's metrics, whose counters are stopped: add their counts.  Returns false where a register
+ * faulted.
+ */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Has the session metrics, and samples slots?  Then it cannot start. */
 bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session);
 
-/* Add the window of metrics so far, and begin the next one, while the session runs.  Inside a bracket. */
+/* End the window of a running session's metrics, add their counts, and begin the next window.  Inside a bracket. */
 void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
 #else

@@ -22,7 +22,7 @@
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
-/* The function beside the inline one of upmu/private/inline.h. */
+/* The definition, for callers that do not inline it, of a function that is inline in upmu/private/inline.h. */
 extern inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev,
                                                   struct upmu_thread *next);
 
@@ -42,7 +42,10 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
  */
 #define SEARCHES 4u
 
-/* Unlink the sessions of a thread whose list something else holds: find them among all sessions of the CPU. */
+/*
+ * Unlink the sessions of a thread from this CPU while a call holds the thread's list: find them in the list of all
+ * sessions of the CPU.
+ */
 static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     struct upmu_session *next;
@@ -55,7 +58,10 @@ static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu
     }
 }
 
-/* Unlink the sessions of the thread that leaves; end those that have no owner.  `now_ns`: the time, or 0. */
+/*
+ * Unlink from this CPU the sessions of the thread that leaves; end those that have no owner.  `now_ns`: the time, or 0
+ * where it is not read yet.
+ */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
 {
     struct upmu_session *session, *next, *dropped = NULL;
@@ -96,7 +102,7 @@ static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thr
     UPMU_STORE(thread->cpu, seen ? meter->cpu : NULL);
 }
 
-/* Plan a session out.  If the plan is full, it is carried out first. */
+/* Plan a session out.  If the plan is full, it is carried out and begun anew before that. */
 static void plan_session_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (upmu_plan_out(meter, session))
@@ -146,7 +152,10 @@ static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
     return waits;
 }
 
-/* Search a place for the first few of the sessions that have none; the others wait. */
+/*
+ * Search places for the sessions of a thread that were linked here and have none, until SEARCHES searches have failed.
+ * The others wait.
+ */
 static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     unsigned searches = SEARCHES;
@@ -163,7 +172,10 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
     }
 }
 
-/* Sharing sessions that left for others begin to wait here.  Sessions of the thread that leaves are unlinked. */
+/*
+ * After a switch's plan: sharing sessions that were displaced are put into the list of those that wait on this CPU.
+ * Sessions of the thread that leaves are not: they are unlinked.
+ */
 static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++) {
@@ -254,7 +266,10 @@ static bool has_unit_event(struct upmu_session *session)
     return false;
 }
 
-/* Could each set of a session be placed, alone on an idle PMU? */
+/*
+ * Could each set of a session be placed, alone on an idle PMU?  Returns UPMU_OK, or why not, which session->why has,
+ * too.
+ */
 static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 {
     struct upmu_session *session = argument;
@@ -364,7 +379,8 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
 }
 
 /*
- * End the right to read of a thread whose program has ended.  Returns the CPU that is to take the right away, or NULL.
+ * End the right of a thread to execute RDPMC, as its program has ended.  Returns the CPU where the thread runs, whose
+ * bracket is to take the right away, or NULL.
  */
 static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {

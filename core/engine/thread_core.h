@@ -24,14 +24,23 @@ static inline void upmu_thread_release(struct upmu_thread *thread)
     __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
 }
 
-/* Take a session of a thread off its CPU.  A started session waits then.  Inside a local bracket. */
+/*
+ * Take a session of a thread off its CPU: plan it out if it has counters, and unlink it.  A started session waits then.
+ * Returns UPMU_OK, or session->error.  Inside a local bracket.
+ */
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Put a session into the list of a thread, or take it out of the list of its thread.  The list is held. */
+/*
+ * Put a session into the list of all sessions of a thread.  Or take it out of that list, and of the thread's list of
+ * started ones; without a thread nothing is done.  The caller holds the thread's list.
+ */
 void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
-/* Put a started session at the end of the list that switches look at; the thread's list is held. */
+/*
+ * Put a session, unless it is there, at the end of the thread's list of started sessions that have its limit; switches
+ * walk these lists.  The caller holds the thread's list.
+ */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
 /* May a session of a thread count on this CPU?  session->limit names the only CPU that it may, or is NULL. */
@@ -40,7 +49,7 @@ static inline bool upmu_thread_may_join(const struct upmu_session *session, cons
     return !session->limit || session->limit == cpu;
 }
 
-/* A walk over those started sessions of a thread that may count on `cpu`.  The thread's list is held. */
+/* A walk over those started sessions of a thread that may count on `cpu`.  The caller holds the thread's list. */
 struct upmu_started {
     const struct upmu_cpu *cpu;
     struct upmu_session *lists; /* the first session of each list that is not walked yet */
@@ -73,7 +82,10 @@ static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, 
     return session->next_started ? session->next_started : upmu_started_list(walk);
 }
 
-/* Take a stopped session out of the list of started ones, at which switches look.  The thread's list is held. */
+/*
+ * Take a stopped session out of its thread's list of started ones, which switches walk.  The caller holds the thread's
+ * list.
+ */
 void upmu_thread_unlist(struct upmu_session *session);
 
 /*
@@ -96,17 +108,20 @@ static inline bool upmu_thread_any_dropped(const struct upmu_machine *machine)
 }
 
 /*
- * Move the sessions of a thread that have no owner and are on no CPU to a list of their own, which is returned.  The
- * thread's list is held.
+ * Move the sessions of a thread that have no owner and are on no CPU from the thread's lists to a list of their own
+ * (next_of_thread).  Returns the first of them, or NULL.  The caller holds the thread's list.
  */
 struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread);
 
-/* End the sessions of that list.  The caller holds no list, because formats are told of each end. */
+/*
+ * End the sessions of a list that upmu_thread_take_dropped() has returned.  The caller holds no thread's list, because
+ * formats are told of each end.
+ */
 void upmu_thread_bury(struct upmu_session *dropped);
 
 /*
- * Link a session of the running thread to this CPU; the next plan may run it.  Returns false where a call holds the
- * session.  The thread's list is held.
+ * Link a session of the running thread to this CPU; the next plan may run the session.  Returns false where a call
+ * holds the session.  The caller holds the thread's list.
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
 

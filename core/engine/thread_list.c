@@ -27,7 +27,10 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
 }
 
-/* The pointer to the first session of the list for a limit: each limit (a CPU, or NULL) has a list of its own. */
+/*
+ * Returns where the pointer to the first session of a list of started ones stands; the pointer is NULL if there is no
+ * list.  Each limit (a CPU, or NULL: no limit) has a list of its own.
+ */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {
     struct upmu_session **first = &thread->started;

@@ -32,17 +32,19 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 /* ---- Calls ---- */
 
-/* How often a call follows a unit that changes its CPU. */
+/* How often a call is tried whose unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
 struct unit_call {
     struct upmu_meter *meter;
     upmu_bracket_work *work;
-    bool puts_down; /* no CPU drives the unit then */
+    bool puts_down; /* meter->cpu becomes NULL after the work: no CPU drives the unit */
     enum upmu_status status;
 };
 
-/* Release: the next CPU that drives the unit sees all that the last one did. */
+/*
+ * Set the CPU that drives a unit, or NULL.  Release: the next CPU that drives the unit sees all that the last one did.
+ */
 static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
 {
     __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
@@ -55,7 +57,10 @@ static void call_here(void *argument)
     uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_bracket_run(call->meter, call->work, NULL);
-    /* The driver goes before another call can begin on this CPU: at no time are two calls inside of the bracket. */
+    /*
+     * Clear the driver before another call can begin on this CPU: two calls are never inside of the bracket at the same
+     * time.
+     */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
@@ -69,7 +74,7 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracke
 {
     struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
 
-    if (!unit->meter.machine) /* not open */
+    if (!unit->meter.machine) /* the unit is not open */
         return call.status;
     for (unsigned i = 0; i < FOLLOW; i++) {
         struct upmu_cpu *cpu = __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED);
@@ -86,8 +91,8 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracke
 /* ---- Lists ---- */
 
 /*
- * The first open unit that this CPU drives, or NULL.  The CPU's own list is not enough: a unit that another CPU could
- * not be reached to take is in none.
+ * The first open unit that this CPU drives, or NULL.  The list cpu->units is not enough: a unit whose new driver could
+ * not be reached may have its former driver again, and be in no CPU's list.
  */
 static struct upmu_unit *driven_by(const struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
@@ -134,7 +139,10 @@ static void unlink_unit(struct upmu_unit *unit)
 
 /* ---- Registers that several units need ---- */
 
-/* Returns the row of the register that several units of a package need, always the last one, or UPMU_NO_ROW. */
+/*
+ * Returns the row of the register that several units of a package need, or UPMU_NO_ROW.  Such a row is always the last
+ * one of the table.
+ */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
     unsigned last = unit->meter.pmu->table->row_count - 1u;
@@ -142,7 +150,10 @@ static unsigned shared_row(const struct upmu_unit *unit)
     return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
-/* If another unit needs that register, too, the other unit gets the value that was found in it, and will restore it. */
+/*
+ * If another open unit needs the register of shared_row(), too, give that unit the value that was found in the
+ * register: that unit will restore it.
+ */
 static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
@@ -200,7 +211,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     struct upmu_unit *unit = unit_of(meter);
     uint64_t now_ns = upmu_meter_now(meter), late_ns = 2 * upmu_unit_poll_interval(unit);
     bool is_late = now_ns - unit->folded_ns > late_ns;
-    bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* without a clock */
+    bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* there is no clock: ticks tell */
 
     (void)unused;
     /* Whether a counter went round twice cannot be seen: the counts may have a hole. */
@@ -318,11 +329,14 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take_unit(unit, cpu) == UPMU_OK)
         return status;
     if (take_unit(unit, before) != UPMU_OK)
-        set_driver(&unit->meter, before); /* the unit runs on, though in no CPU's list */
+        set_driver(&unit->meter, before); /* the former driver again: the unit runs on, though in no CPU's list */
     return UPMU_ERR_WRONG_CPU;
 }
 
-/* Hand a unit to another CPU, as `cpu`, which drives it, goes.  If no CPU can take the unit, it falls asleep. */
+/*
+ * Hand a unit to another CPU, because `cpu`, which drives it, leaves or sleeps.  If no other CPU can take the unit, it
+ * falls asleep.
+ */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
@@ -349,7 +363,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* for a call on another CPU: its caller refuses */
+        return UPMU_OK; /* no unit, or a call on another CPU, which the caller refuses */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -410,7 +424,10 @@ static UPMU_APART enum upmu_status refuse_opening(struct upmu_machine *machine, 
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
-/* Refuse a box that is in use, or a CPU that drives it: machine->why gets the box's path.  Returns UPMU_ERR_STATE. */
+/*
+ * Refuse to open a box that is in use, or to initialise the CPU that drives it. machine->why gets the path of the box.
+ * Returns UPMU_ERR_STATE.
+ */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     (void)refuse_opening(machine, UPMU_ERR_STATE);
@@ -440,7 +457,7 @@ static size_t box_extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
-/* The boxes of a unit, in the machine's list, for writing. */
+/* Returns the boxes of a unit in the machine's list of units, for writing. */
 static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
 {
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
@@ -489,7 +506,10 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
     return false;
 }
 
-/* Are these so many boxes of one type and die in the machine's list, and is none of them open? */
+/*
+ * Are the `boxes` boxes from `info` on in the machine's list, of one type, die and L3, and is none of them part of an
+ * open unit?  Returns UPMU_OK, or why not, which machine->why has, too.
+ */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {
     const struct upmu_unit_list *list = machine->units;
@@ -512,7 +532,10 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
-/* Undo the mapping of a unit and refuse it.  Not inlined: its stack is not needed while the unit is opened. */
+/*
+ * Undo the mapping of a unit's boxes, and return `status`, which machine->why gets, too.  Not inlined: its stack is not
+ * needed while the unit is opened.
+ */
 static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
 {
     struct upmu_why *why = &unit->meter.machine->why;
@@ -641,7 +664,10 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
 /* ---- Polls and turns ---- */
 
-/* The longest time between two polls.  A counter that passes half its range sooner, at its highest rate, needs less. */
+/*
+ * The longest time between two polls, in ns.  Less is needed where a counter passes half its range sooner, at its
+ * highest rate.
+ */
 #define LONGEST_NS UINT64_C(60000000000)
 
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
@@ -711,7 +737,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* Measure the distance of ticks, where the host does not state it. */
+/* Measure the time between ticks, where the host does not state it. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
     uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;
@@ -740,7 +766,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         time_ticks(unit, now_ns);
     else
         passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
-    /* Poll the unit before it is late: at the next tick it would be. */
+    /* Poll the unit if it would be late at the next tick. */
     if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
         (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);
@@ -750,7 +776,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     accesses = accesses_of(&meter->bank);
     now_ns = upmu_meter_now(meter);
     upmu_waiting_tick(meter);
-    if (accesses_of(&meter->bank) == accesses) /* nothing waits and no set is due */
+    if (accesses_of(&meter->bank) == accesses) /* no register was accessed: nothing waits, no set is due */
         return status;
     unit->rotations++;
     if (timed)

@@ -18,7 +18,9 @@ enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct up
             if (!upmu_unit_is_meant(meter->machine->units, unit->box + i, event))
                 return UPMU_ERR_WRONG_PMU;
     }
-    /* Filters in a companion are the last rows of the table. */
+    /*
+     * Filters in a companion function of the box are the last rows of the table; the state is 0 where a box lacks them.
+     */
     return filters && !meter->bank.state[meter->pmu->table->row_count - 1u] ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 

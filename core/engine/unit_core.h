@@ -11,18 +11,21 @@
 #if UPMU_UNCORE
 
 /*
- * A CPU comes: it begins to drive units that no CPU drives.  A CPU goes: another one drives its units, or they sleep.
- * To be called on that CPU.
+ * upmu_units_come(): a CPU begins to drive the open units that no CPU drives.  Function upmu_units_go(): a CPU leaves
+ * or sleeps, and another CPU drives its units from now on, or they sleep.  To be called on that CPU.  Returns UPMU_OK
+ * if each unit gave UPMU_OK, else the last other status; upmu_units_go() stops at UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU.
  */
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
 
-/* May a CPU be initialised?  Not while it drives a unit, whose path machine->why has. */
+/*
+ * May a CPU be initialised?  UPMU_ERR_STATE while it drives a unit: machine->why gets the path of the unit's first box.
+ */
 enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
 /*
- * Work on each unit that the executing CPU drives, in the bracket of each.  Returns the first status that is not
- * UPMU_OK; *out_meter is the unit that gave it.
+ * Do work on each unit that the executing CPU drives, in the bracket of the unit.  Returns the first status that is not
+ * UPMU_OK; *out_meter gets the meter of the unit that gave it.
  */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
@@ -41,10 +44,10 @@ enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct up
 /* Is the unit in the machine's list of open units?  The fields of `unit` are not read. */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
 
-/* Give the units of a CPU the CPU's new work area. */
+/* Give the units that a CPU drives the CPU's new work area for placements. */
 void upmu_units_use_work(struct upmu_cpu *cpu);
 
-/* Put a CPU, which may drive units then, into the machine's list, or take it out. */
+/* Put a CPU into the machine's list of CPUs, from which the drivers of units are chosen, or take it out. */
 void upmu_units_link(struct upmu_cpu *cpu);
 void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 

@@ -98,13 +98,19 @@ static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu,
     upmu_uncore_count(seen);
 }
 
-/* Returns the number of registers of a type, at most: selects and counters, box control, one for all. */
+/*
+ * Returns the number of registers that a type needs, at most: a select and a value for each counter, also the fixed
+ * one, filters, one that controls a box, and one that controls all boxes.
+ */
 static unsigned rows_of(const struct upmu_unit_type *type)
 {
     return 2u * type->counters + (type->fixed_width ? 2u : 0) + type->filters + 2u;
 }
 
-/* Returns the PMU of a type, which is added if it is new.  NULL: the list has no room. */
+/*
+ * Returns the PMU of a type, which is added to the list if it is new.  NULL where the list has no room, or the type has
+ * too many registers.
+ */
 static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struct upmu_unit_type *type)
 {
     for (unsigned i = 0; i < list->pmu_count; i++)
@@ -162,7 +168,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
         if (!pmu || upmu_uncore_clash(pmu, 0)) {
             list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
-            if (i == UINT16_MAX) /* the hook names devices without end */
+            if (i == UINT16_MAX) /* the hook own_unit names devices without end */
                 return status;
             continue;
         }
@@ -233,12 +239,15 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show_units(port, list, first);
-    for (unsigned i = types; i < list->pmu_count; i++) { /* units of earlier types may be at work */
+    for (unsigned i = types; i < list->pmu_count; i++) { /* not of earlier types: their units may be at work */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* On an unknown processor the host's own units are all that is found, if there are any. */
+    /*
+     * UPMU_ERR_NO_PMU: the processor is unknown.  Outside of hypervisors, or if forced, that is no refusal: the host's
+     * own units are all that is found, if there are any.
+     */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)

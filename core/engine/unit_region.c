@@ -62,7 +62,10 @@ static UPMU_APART enum upmu_status open_die(struct upmu_uncore_region *die, stru
     return status;
 }
 
-/* Find the path of the units in a list.  Not inlined: its stack is not needed while units are opened. */
+/*
+ * Store which part of the first specification in `list` names the units: the path or the PMU's name.  Not inlined: its
+ * stack is not needed while units are opened.
+ */
 static UPMU_APART enum upmu_status find_path(const char *list, struct upmu_spec_part *out_part, struct upmu_why *why)
 {
     struct upmu_spec spec;
@@ -139,7 +142,10 @@ static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
     return visit == BEGIN ? upmu_region_begin(die) : upmu_region_end(die);
 }
 
-/* Visit all dies, and add up their counts. */
+/*
+ * Begin, end or read the region of each die, and add up their counts.  Stops at the first status that is not UPMU_OK,
+ * and returns it.
+ */
 static enum upmu_status visit_dies(struct upmu_uncore_region *dies, unsigned count, enum visit visit,
                                    struct upmu_count *counts, unsigned events)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where not all can: sessions of the CPU, those of the thread, then those that share, in the order
- * of their tickets.
+ * Which sessions run where counters are not enough for all: first sessions of the CPU, then sessions of the thread, of
+ * both those that do not share; last sharing sessions, in the order of their tickets.
  *
- * Each switch and each tick looks at a few sessions, however many wait.  After a failed search a session waits until
- * other sessions run beside it (upmu_program.refused).
+ * Each switch and each tick looks at a few sessions, however many wait.  After a failed search no place is searched for
+ * a session until other sessions run beside it (upmu_program.refused).
  */
 #include "core/engine/waiting.h"
 #include "core/util/apart.h"
@@ -34,13 +34,16 @@ static void bury_zombies(struct upmu_meter *meter)
     for (struct upmu_session *session = bury ? meter->sessions : NULL; session; session = next) {
         next = session->next;
         if (upmu_session_dropped(session))
-            (void)upmu_session_leave(meter, session, false); /* or with the next tick */
+            (void)upmu_session_leave(meter, session, false); /* UPMU_ERR_BUSY: the next tick tries again */
     }
 }
 
 /* ---- One session ---- */
 
-/* Run a session in its place, or in one that is searched.  Returns UPMU_OK, or why the session does not run. */
+/*
+ * Run a session on the counters of its last placement if that is valid; else search a place.  `may_move`: running
+ * events may be moved for it.  Returns UPMU_OK, or why the session does not run.
+ */
 static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     struct upmu_set *set = upmu_active(session);
@@ -50,7 +53,8 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
     /* A set that needs claims is always searched for: other CPUs' claims may have changed. */
     if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
-    if (status == UPMU_OK && upmu_special_clash(meter, session)) /* metrics beside sampled slots */
+    /* metrics cannot run beside a sampling event of slots */
+    if (status == UPMU_OK && upmu_special_clash(meter, session))
         status = UPMU_ERR_UNSUPPORTED;
     if (status != UPMU_OK)
         return status;
@@ -60,7 +64,7 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 
 #if UPMU_THREADS
 
-/* How many waiting sessions a switch and a tick look at, and for how many a tick searches a place. */
+/* How many waiting sessions of a list a switch and a tick look at, and for how many a tick searches a place. */
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
@@ -73,15 +77,22 @@ static void renew_session(struct upmu_meter *meter, struct upmu_session *session
     upmu_waiting_put(meter, session);
 }
 
-/* ---- Checks that cost little ---- */
+/* ---- Checks without a search ---- */
 
-/* Returns the counters that sessions may have, without those in `taken`. */
+/*
+ * Returns the counters that sessions may have and that are not in `taken`.  Counters of the host, of the firmware and
+ * of foreign software are none of them.
+ */
 static uint32_t free_beside(const struct upmu_meter *meter, uint32_t taken)
 {
     return meter->pmu->counters & ~(taken | upmu_meter_blocked(meter));
 }
 
-/* Has each event of a set a free counter, and are there enough of them?  Only a search tells the rest. */
+/*
+ * Could the events of a set have counters beside those in `taken`?  Each event needs a free counter (`may_move`: also
+ * one that a move could free), and there must be as many free counters as events.  Only a search tells whether they
+ * fit.
+ */
 static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set, uint32_t taken, bool may_move)
 {
     uint32_t left = free_beside(meter, taken), counters = may_move ? free_beside(meter, 0) : left, any = 0;
@@ -91,7 +102,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
 
         if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
-        /* metrics share a counter: let a search decide */
+        /* an event may name no counters, and all metrics share one counter: let a search decide */
         if (!wanted || (wanted & UPMU_METRIC_COUNTERS(meter->pmu)))
             return true;
         if (!(wanted & counters))
@@ -101,15 +112,18 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
     return upmu_bits_count(any) >= set->count && upmu_bits_count(left) >= set->count;
 }
 
-/* Is the session's placement valid beside these co-runners?  Its counters may be taken all the same. */
+/*
+ * Is the session's placement valid beside these co-runners (a sum of stamps)?  Whether its counters are free is not
+ * asked.
+ */
 static bool has_place(const struct upmu_meter *meter, const struct upmu_session *session, uint64_t corunners)
 {
     return upmu_program_fits(meter, upmu_active(session), corunners);
 }
 
 /*
- * Can a search beside these co-runners succeed?  Not if one has failed; with a domain it can, as claims may have
- * changed.
+ * Can a search succeed beside the counters `taken` and these co-runners?  Not if an earlier one beside the same
+ * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.
  */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
@@ -121,8 +135,8 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 }
 
 /*
- * Returns the counters of the running sessions that do not share.  *corunners: the sum of their placements; *others:
- * does a sharing session run?
+ * Returns the counters of the running sessions that do not share.  *corunners: the sum of their stamps; *others: does a
+ * sharing session run?
  */
 static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners, bool *others)
 {
@@ -147,7 +161,10 @@ static bool has_no_room(enum upmu_status status)
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
-/* After a plan: each session that left for others waits, and its turn is over. */
+/*
+ * After a plan: each session that left and is still started is put into the list of those that wait, and its turn is
+ * over (upmu_estimate_turn()).
+ */
 static void end_turns(struct upmu_meter *meter)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++)
@@ -156,7 +173,10 @@ static void end_turns(struct upmu_meter *meter)
     upmu_waiting_leavers(meter);
 }
 
-/* Sessions on these counters for which leaves() is true leave them.  Returns whether one left. */
+/*
+ * Displace sessions that run on these counters: those for which leaves() is true, as many as a plan has room for.  They
+ * wait then.  Returns whether a session was displaced.
+ */
 static bool clear_counters(struct upmu_meter *meter, uint32_t counters,
                            bool (*leaves)(const struct upmu_session *session))
 {
@@ -204,7 +224,8 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
 #if UPMU_WORLDS
 
 /*
- * Is it a session that leaves for a session of the CPU: a thread's session of guests, or one whose counters are lent?
+ * Does a session leave its counters for a session of the CPU?  A thread's session of guests does, and one whose first
+ * event is lent (upmu_set_lend()).
  */
 static bool session_yields(const struct upmu_session *session)
 {
@@ -213,8 +234,8 @@ static bool session_yields(const struct upmu_session *session)
 }
 
 /*
- * Displace all sessions that yield.  A displaced session for which there is still room runs again at the end of the
- * bracket.
+ * Displace the running sessions for which session_yields() is true; returns whether there was one.  A displaced session
+ * for which there is still room runs again at the end of the bracket.
  */
 static UPMU_APART bool recall_counters(struct upmu_meter *meter)
 {
@@ -232,8 +253,9 @@ static bool recall_counters(struct upmu_meter *meter)
 #endif
 
 /*
- * Returns the counters of the sessions that wait just before this one, as far as it can do without them: if all of
- * these come at once, so can it.
+ * A session is about to wait: return counters that its place should leave to others.  They are those of the last
+ * sessions of its list, at most 3, as far as the session could fit without them.  If counters for all of these come
+ * free, the session can run beside them.
  */
 static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
 {
@@ -257,14 +279,20 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
     UPMU_STORE(session->error, UPMU_OK);
-    /* A start (which may move others) searches once more, so that no stop has to.  A switch does not. */
+    /*
+     * A start (`may_move`) searches once more, for a place on an idle PMU, so that no stop has to search.  A switch
+     * does not.
+     */
     if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !has_place(meter, session, 0))
         upmu_placing_later(meter, session, find_spared(meter, session));
     upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return UPMU_OK;
 }
 
-/* Was no place found for a session beside those that do not share, or all if it shares? */
+/*
+ * Has a search beside the same co-runners found no place for a session?  Its co-runners are all that run if the session
+ * shares, else those that do not share.  With a domain: false, as claims of other CPUs may have changed since.
+ */
 static bool was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move)
 {
     uint64_t corunners = meter->corunners;
@@ -288,8 +316,9 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
 }
 
 /*
- * A tick: start waiting sessions that do not share, up to the first for which a search finds no place.  The sessions
- * that it has looked at go to the end of the list.  Returns whether a place was searched.
+ * A tick: start waiting sessions that do not share, up to the first for which a search finds no place.  A session that
+ * was looked at and still waits goes to the end of the list.  Returns whether a place may have been searched for the
+ * last session that was tried.
  */
 static bool admit_private(struct upmu_meter *meter)
 {
@@ -338,7 +367,8 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     struct upmu_set *set = upmu_active(session);
     uint64_t corunners = meter->plan.corunners;
     uint32_t taken = upmu_plan_taken(meter);
-    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners); /* one of the two sides is alone */
+    /* the session runs alone, or a co-runner does */
+    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners);
 
     if (alone)
         corunners = 0;
@@ -350,7 +380,7 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
 
-/* Plan the first of the sessions that wait and do not share in, where they have a valid place. */
+/* Plan in the first sessions of meter->waiting[0], SWITCH_LOOKS at most, where their placements are valid. */
 static void fill_private(struct upmu_meter *meter)
 {
     unsigned looks = SWITCH_LOOKS;
@@ -373,7 +403,10 @@ void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *threa
     }
 }
 
-/* Could a search find a place for a waiting session beside what does not leave for it? */
+/*
+ * Could a search find a place for a waiting session?  The place must be beside all that runs if the session shares,
+ * else beside the sessions that do not share.
+ */
 static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     uint32_t taken = meter->running;
@@ -387,7 +420,10 @@ static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_
            !was_refused(meter, session, false);
 }
 
-/* Search a place for one of the sessions at the head of a list, the first for which that is worth it. */
+/*
+ * Look at the first 4 sessions of meter->waiting[list].  For the first one for which a search is worth it, search a
+ * place and start it there.  Returns whether there was such a session.
+ */
 static bool search_in(struct upmu_meter *meter, unsigned list)
 {
     struct upmu_session *session = meter->waiting[list];
@@ -418,22 +454,25 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 
 /* ---- Ticks ---- */
 
-/* The choice of a tick: which sharing sessions run together from now on.  All other sessions stay as they are. */
+/*
+ * The choice of a tick: which sharing sessions run together from now on.  Sessions that are neither runner nor waiter
+ * stay as they are.
+ */
 struct selection {
     struct upmu_meter *meter;
-    uint32_t kept;      /* counters of sessions that stay as they are */
+    uint32_t kept;      /* counters of running sessions that are no runners */
     uint32_t taken;     /* `kept`, and counters of sessions that were chosen */
-    uint32_t later;     /* counters of runners not yet asked that keep their ticket */
-    uint64_t corunners; /* sum of all these */
-    uint32_t staying;   /* numbers of runners that were chosen */
-    uint32_t coming;    /* and of waiters */
+    uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
+    uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
+    uint32_t staying;   /* bit i: runner[i] was chosen */
+    uint32_t coming;    /* bit i: waiter[i] was chosen */
     uint8_t runners, waiters, searches;
     bool moves;         /* another session has to move for the waiter that comes */
-    struct upmu_session *runner[UPMU_PARTS]; /* by ticket */
+    struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };
 
-/* Find the runners, the running sharing sessions: the UPMU_PARTS with the lowest tickets. */
+/* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */
 static void find_runners(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -460,7 +499,10 @@ static void find_runners(struct selection *selection)
         selection->corunners += upmu_placed_stamp(upmu_active(session));
 }
 
-/* Find the waiters, the first sharing sessions that wait.  A session without a place beside `kept` goes to the end. */
+/*
+ * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that may have a place beside the sessions
+ * on `kept`.  Others get a new ticket, which puts them at the end of the list.
+ */
 static void find_waiters(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -481,7 +523,7 @@ static void find_waiters(struct selection *selection)
     }
 }
 
-/* Do the first `count` requests keep their places? */
+/* Do the first `count` requests of a joint problem keep the counters and ways that they had before it? */
 static bool all_stay(const struct upmu_joint *joint, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -491,7 +533,10 @@ static bool all_stay(const struct upmu_joint *joint, unsigned count)
     return true;
 }
 
-/* Solve the chosen sessions, the sessions on `later` and `session` as one problem.  Returns false: they do not fit. */
+/*
+ * Solve one problem with the sessions on `kept` and `later`, the chosen sessions, and `session` as the last:
+ * joint->result has their places.  Returns false where they do not fit.
+ */
 static bool place_chosen(const struct selection *selection, struct upmu_session *session, uint32_t later,
                       struct upmu_joint *joint)
 {
@@ -512,8 +557,9 @@ static bool place_chosen(const struct selection *selection, struct upmu_session 
 }
 
 /*
- * Search a place for a waiter beside the chosen sessions and those on `later`, and compile it there.  Returns whether
- * it may be chosen.
+ * Search a place for a waiter beside the chosen sessions and the sessions on the counters `later`.  The place is stored
+ * in the waiter's set, and compiled.  Returns whether the waiter may be chosen.  If a place exists only where running
+ * sessions move, it may be the first one chosen: `moves` is set, and it gets its place later.
  */
 static UPMU_APART bool place_beside(struct selection *selection, struct upmu_session *session, uint32_t later)
 {
@@ -541,7 +587,10 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
     return true;
 }
 
-/* May the session run beside those that were chosen?  If possible it spares the counters of later runners. */
+/*
+ * May a runner or waiter run beside the chosen sessions?  For a waiter a place is searched, if the tick has searches
+ * left; first one that leaves the counters `later` alone.
+ */
 static bool choose_one(struct selection *selection, struct upmu_session *session)
 {
     struct upmu_meter *meter = selection->meter;
@@ -567,7 +616,7 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     return place_beside(selection, session, 0);
 }
 
-/* Choose among runners and waiters in the order of their tickets. */
+/* Choose among runners and waiters, each in the order of tickets, until `moves` is set. */
 static void choose_all(struct selection *selection)
 {
     struct upmu_session **runner = selection->runner;
@@ -609,7 +658,7 @@ static void rotate_chosen(struct selection *selection)
         upmu_reconcile(meter);
         end_turns(meter);
     }
-    /* Other sessions have to move for the waiter: a search of its own moves them. */
+    /* Running sessions have to move for the one waiter that was chosen: a search of its own moves them. */
     for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
         (void)bring_session(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }
@@ -634,8 +683,8 @@ static UPMU_APART void renew_runners(struct selection *selection, unsigned leave
 }
 
 /*
- * Choose anew which sharing sessions run: as many runners as there are waiters, those with the lowest tickets, get new
- * ones.  Not inlined: other searches of a tick need its stack.
+ * Choose anew which sharing sessions run.  As many runners as there are waiters get new tickets, those with the lowest
+ * tickets first.  Not inlined: other searches of a tick need its stack.
  */
 static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned searches)
 {
@@ -656,13 +705,17 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     renew_runners(&selection, leavers);
     choose_all(&selection);
     rotate_chosen(&selection);
-    /* Sessions that were placed on the same counters, and run there in alternation, would leave others idle. */
+    /*
+     * Search a place on free counters for a session that still waits.  Sessions that were placed on the same counters,
+     * and run there in alternation, would else leave other counters idle.
+     */
     if (selection.searches)
         (void)search_in(meter, 1);
 }
 
 /*
- * Started sessions of the running thread that are not linked here yet are linked, and wait; those without an owner end.
+ * Link the started sessions of the thread that runs here, as far as they are not linked to this CPU yet, and let them
+ * wait.  End the sessions of that thread that have no owner.
  */
 static void join_current(struct upmu_meter *meter)
 {
@@ -693,8 +746,8 @@ static void join_current(struct upmu_meter *meter)
 #if UPMU_SETS
 
 /*
- * Switch sets that have had their time.  The next set comes in the same plan, or waits where others wait for the
- * counters.
+ * Switch the sets that have had their time (UPMU_SET_TIME_SWITCH), as many as a plan has room for.  The next set comes
+ * in the same plan.  If its session shares and other sharing sessions wait, it waits instead, at the end of the list.
  */
 static void expire_sets(struct upmu_meter *meter)
 {
@@ -778,8 +831,8 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
         /*
-         * A session that kept its claims runs on in its place.  Sessions that wait come at the next tick, on other
-         * counters.
+         * The session kept its claims and runs again on its counters, without a search.  Sessions that wait come at the
+         * next tick, on other counters.
          */
         if (where_it_was) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);

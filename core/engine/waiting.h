@@ -8,13 +8,17 @@
 #include "core/engine/session_core.h"
 
 /*
- * Put a session into the list of those that wait on its CPU, by ticket, or take it out.  Both do nothing if it is
- * there, or not there, already.
+ * Put a session that waits into meter->waiting[0], or if it shares into [1], by ticket; a running session with an empty
+ * set into [2].  Or take it out of its list.  A session that is in a list is not put again; one that is in none is not
+ * taken.
  */
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Let a started session wait: it has no counters from `now_ns` on. */
+/*
+ * Let a started session wait: its state becomes WAITING, it is put into its list, and from `now_ns` on it has enabled
+ * time only.
+ */
 void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
 /* A walk over sessions of which many begin to wait; at first all 0. */
@@ -23,7 +27,7 @@ struct upmu_walk {
     struct upmu_session *last; /* the last one that began to wait: the ticket of the next is mostly a little higher */
 };
 
-/* Let the next session of a walk wait. */
+/* upmu_waiting_begin() for the next session of a walk, at the time of the walk. */
 void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk);
 
 /* After a plan: each session that left and is still started begins to wait. */
@@ -39,19 +43,23 @@ static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 }
 
 /*
- * Start a session.  Sharing sessions are displaced for a session that does not share.  A session of a thread, or a
- * sharing session, waits if it does not fit.
+ * Start a session.  Sharing sessions are displaced for a session that does not share; `may_move`: running events may be
+ * moved.  A session of a thread, or a sharing session, waits if it does not fit: that is UPMU_OK, too.  Else returns
+ * why the session does not run.
  */
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
- * Start sessions that wait, at the head of the lists, where they have a valid place and its counters are free or those
- * of sharing sessions, which leave.  `searches`, or nothing runs: search a place for one of them, such as a session
- * whose next set has not run yet.  A tick starts others.
+ * Start sessions at the head of the lists of those that wait, if their placements are valid and the counters are free
+ * or belong to sharing sessions, which leave for a session that does not share.  With `searches`, or where nothing
+ * runs, a place is searched for one session more.  A tick starts others.
  */
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches);
 
-/* Do the work of the host's clock tick: next sets, sessions that wait, rotation of sharing sessions. */
+/*
+ * Do the work of the host's clock tick: switch sets that have had their time, start sessions that wait, choose anew
+ * which sharing sessions run, end sessions without owner.
+ */
 void upmu_waiting_tick(struct upmu_meter *meter);
 
 #if UPMU_THREADS
@@ -63,13 +71,14 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk);
 
 /*
- * Plan a waiting session in, if it has a place beside those that run with it.  Sharing sessions on its counters, or
- * all where one side is alone, leave for a session that does not share.  Returns false where the session has no place.
+ * Plan a waiting session in, if its placement is valid beside the sessions that run with it.  Sharing sessions on its
+ * counters leave for a session that does not share; if either side runs alone, all leave.  Returns false where the
+ * session is not planned in.
  */
 bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Plan in the first sharing sessions that wait, where they have a valid place; not those of `thread`, which leaves
+ * Plan in the first sharing sessions that wait, where their placements are valid; not those of `thread`, which leaves
  * (NULL: no thread leaves).
  */
 void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
@@ -77,8 +86,8 @@ void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *threa
 #endif
 
 /*
- * After registers were lost: load and start again each session that was suspended.  `where_it_was`: in its former
- * place, without a search.  Returns the status of the last session that did not start, or UPMU_OK.
+ * After registers were lost: load and start again each suspended session of the meter.  `where_it_was`: on its former
+ * counters, without a search.  Returns the status of the last session that did not start, or UPMU_OK.
  */
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was);
 

@@ -8,8 +8,9 @@
 #include "core/engine/meter.h"
 
 /*
- * Insert by ticket: at the end, as new tickets are mostly the highest, or else behind `near` or from the front.
- * `near`: a session whose ticket may be a little lower, or NULL.
+ * Insert a session by ticket into its list: meter->waiting[0], [1] if it shares, [2] if it runs with an empty set.  New
+ * tickets are mostly the highest: then it goes to the end, else behind `near` or from the front to its place.  `near`:
+ * a session whose ticket may be a little lower, or NULL.
  */
 static void put_behind(struct upmu_meter *meter, struct upmu_session *session, struct upmu_session *near)
 {
@@ -50,7 +51,7 @@ void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session)
     *(before ? &before->before_waiting : &meter->last_waiting[list]) = after;
 }
 
-/* Without a clock the time that a waiting session misses is unknown: mark its counts. */
+/* Without a clock the time is unknown for which a waiting session has no counters: mark its counts (`hole`). */
 static void wait_here(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!port_has_clock(meter->machine->port))

@@ -33,9 +33,10 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 }
 
 /*
- * NetBurst: look at counters before (`closed` is false) and after they are closed.  An overflow interrupts with the
- * next event, or not at all if its counter was closed before: then the end of the bracket handles it.  Where a close
- * loses a carry, counts are added before it, and the little that came since is added after it.
+ * NetBurst: look at the counters of the world that is left, before (`closed` is false) and after they are closed.  An
+ * overflow interrupts with the next event, or not at all if its counter was closed before: then the end of the bracket
+ * handles it.  Where a close loses a carry, counts are added before it, and the little that came since is added after
+ * it.
  */
 static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
@@ -56,7 +57,7 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
         if (closed && upmu_tally_samples(tally)) {
             if (upmu_count_overflowed(meter->pmu, counter, value))
                 upmu_interrupt_raise(meter);
-            else if (loses) /* a lost carry hides the overflow */
+            else if (loses) /* a carry may be lost: set the base so that the difference is below 2^32 */
                 UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
         } else if (loses) {
             if (closed)
@@ -68,7 +69,7 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
     }
 }
 
-/* Returns the value of the enable register once `open` have opened and `close` have closed. */
+/* Returns `value` (of the enable register), with the enable bits of `open` set and those of `close` cleared. */
 static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
@@ -78,8 +79,8 @@ static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t 
 }
 
 /*
- * Move the gates once more after a fault.  A select that is a gate, too, may have lost its value, which the program
- * still has.
+ * Open and close once more after a fault.  A select that has the enable bit of its counter may have lost its value: it
+ * is loaded from the session's program.
  */
 static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
 {
@@ -129,7 +130,7 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* Find the counters, open in the shadow, of sessions that are still to be masked, or to get their next set. */
+/* Returns the counters of running sessions that are still to be masked, or to get their next set. */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;
@@ -160,7 +161,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         port_irq_restore(bank->port, irq);
     }
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
-        meter->exit_opens = before | meter->running; /* an interrupt may have changed `running` */
+        meter->exit_opens = before | meter->running; /* both: an interrupt may have changed `running` */
     if (world != UPMU_WORLD_BOTH)
         value = moved_gates(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                             meter->of_world[world != UPMU_WORLD_GUEST]);
