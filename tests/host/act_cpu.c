@@ -391,6 +391,7 @@ void act_leave(struct lots *lots)
 {
     struct host_cpu *cpu = here();
     struct upmu_cpu *upmu = cpu->cpu;
+    enum upmu_status status;
     bool asleep = cpu->power == CPU_ASLEEP;
 
     if (cpu->power == CPU_OFF || host.hotplug || cpu->coming != HOST_NONE)
@@ -403,7 +404,10 @@ void act_leave(struct lots *lots)
     act_guests_leave(self->cpu);
     cpu->irq_off = true;
     units_go(self->cpu);
-    rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
+    status = HOST_CALL(upmu_cpu_fini(upmu));
+    rules_status("upmu_cpu_fini", status, "PORT BUSY");
+    /* What it could not stop runs on until a reset, and interrupts the next life, which knows nothing of it. */
+    cpu->left |= status == UPMU_ERR_PORT;
     cpu->irq_off = false;
     cpu->power = CPU_OFF;
     cpu->had_page = cpu->reads = false;

@@ -337,7 +337,7 @@ struct host_cpu {
     unsigned calls;         /* of the library, under way here */
     bool noisy;             /* much happens inside the call under way */
     bool flagged;           /* the host gave a counter back, whose overflow flag may be set */
-    bool left;              /* firmware's leavings are on it */
+    bool left;              /* firmware's leavings are on it, or what a fini could not stop */
     bool faulted;           /* registers need not be as they were found */
     bool half_awake;        /* its last suspend or resume failed: what was found is older */
     bool stale;             /* ... and is not what is found there next: the hardware was reset since */
