@@ -18,7 +18,7 @@ struct permit_sum {
     bool whole;      /* the caller owns all counters of each row */
 };
 
-/* Add a row of the register to the sum, for a caller of that level who owns the counters of the mask `mine`. */
+/* Add a row of the register to the sum, for a caller of that level that owns the counters of the mask `mine`. */
 void upmu_permit_weigh(struct permit_sum *sum, const struct upmu_permit *row, uint32_t mine, enum upmu_level level);
 
 /* May the caller write this value or, if `value` is NULL, read the register? */
