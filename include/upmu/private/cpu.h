@@ -151,7 +151,7 @@ struct upmu_plan {
     uint32_t still;          /* counters that stand still while the library runs: changed while they are enabled */
     uint32_t based;          /* counters whose coming event takes the base of the event that leaves */
     uint32_t dormant;        /* counters of `come` that the hardware opens: targets of cascades */
-    uint32_t written;        /* counters whose coming event writes its start value; other coming events read theirs */
+    uint32_t written;        /* counters whose coming event, if it begins, writes a start value; else it reads one */
     uint32_t moved;          /* counters left without a gap: one write closes them and opens the events' new ones */
     uint32_t begun;          /* counters whose coming event begins anew, even if its own value is still there */
     uint64_t corunners;      /* sum of the stamps of the placements that run afterwards */
@@ -161,8 +161,8 @@ struct upmu_plan {
     uint8_t state_after;     /* state of the sessions that leave, but for full ones */
     uint8_t odd;             /* something in the plan is not plain: core/engine/special.h */
     uint8_t sequence;        /* 1: a prelude is run, so everything that runs leaves and comes again */
-    uint8_t lost;            /* bit: part that leaves and has a counter that could not be read */
-    uint8_t reports;         /* bit: part that leaves and has samples due (upmu_session.due_events) */
+    uint8_t lost;            /* bit n: the session out[n] has a counter that could not be read */
+    uint8_t reports;         /* bit n: the session out[n] has samples due (upmu_session.due_events) */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS]; /* the sessions that leave, and that come */
     struct upmu_set *set[UPMU_PARTS]; /* the set with which the session in[] of this index comes */
 };
@@ -234,7 +234,7 @@ struct upmu_meter {
     volatile uint32_t sampling;         /* counters of `running` that are loaded to overflow */
     volatile uint32_t halted;           /* counters of `running` in sessions that sample: a handler stops these */
     uint32_t failed;                    /* counters whose registers have faulted, until upmu_reconcile_repair() */
-    uint32_t used;                      /* counters whose registers were written since take-over: the end restores them */
+    uint32_t used;                      /* counters whose registers were written since take-over, to be restored */
     uint32_t lent;                      /* counters that the host reserved while they were in `used` */
     uint32_t flagged;                   /* counters whose status bit may be set, though no new overflow belongs to it */
     uint32_t next_tag;                  /* the tag that was given last (upmu_tally.tag) */

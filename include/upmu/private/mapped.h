@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct upmu_mapped_state {
-    uint32_t head;    /* samples that were stored */
-    uint32_t records; /* room, a power of two */
-    uint32_t told;    /* of those lost: said in a sample */
+    uint32_t head;    /* number of samples stored so far, modulo 2^32 */
+    uint32_t records; /* number of samples that the pages have room for, a power of two */
+    uint32_t told;    /* how many of upmu_mapped_ring.lost samples have reported */
 };
 
 #endif
