@@ -103,7 +103,7 @@ enum upmu_branch_format {
     UPMU_BRANCH_FORMAT_TSX = 4,   /* in addition from[62]: in a transaction; from[61]: abort */
     UPMU_BRANCH_FORMAT_INFO = 5,  /* the bits of format 4, and cycles, are in a third register */
     UPMU_BRANCH_FORMAT_TIME = 6,  /* from[63]: mispredicted; to[63:48]: cycles */
-    UPMU_BRANCH_FORMAT_INFO2 = 7, /* as 5, without transactions */
+    UPMU_BRANCH_FORMAT_INFO2 = 7, /* as format 5, without transactions */
     UPMU_BRANCH_FORMAT_ARCHITECTURAL,
     UPMU_BRANCH_FORMAT_AMD
 };
@@ -124,10 +124,10 @@ enum upmu_branch_format {
 
 /*
  * The registers of one kind of branch stack, by their addresses.  Entry i has its registers at `from` + i * `step`,
- * `to` + i * `step` and `info` + i * `step`.  filter[n] has the filter bits for the wish 1 << n: UPMU_BRANCH_USER,
- * _KERNEL, _ANY, ...  With UPMU_BRANCH_OWN_CONTROL the filter bits are in `control`, and a set bit records branches of
- * its kind.  Else they are in `select`, a set bit excludes branches of its kind, and `select` is written with `all` but
- * without the bits of the wanted kinds.
+ * `to` + i * `step` and `info` + i * `step`.  filter[n] has the filter bits for bit n of upmu_branch_filter.record:
+ * UPMU_BRANCH_USER, _KERNEL, _ANY, ...  With UPMU_BRANCH_OWN_CONTROL the filter bits are in `control`, and a set bit
+ * records branches of its kind.  Else they are in `select`, a set bit excludes branches of its kind, and `select` is
+ * written with `all` but without the bits of the wanted kinds.
  */
 struct upmu_branch_stack {
     uint32_t from, to, info; /* registers of entry 0; info 0: there is none */
@@ -316,13 +316,13 @@ struct upmu_backend {
     const struct upmu_beyond *(*beyond)(const struct upmu_pmu *pmu);
 };
 
-/* core/event/backends.c: the backends of this build, NULL after the last. */
+/* core/event/backends.c: returns backend number i of this build; NULL after the last. */
 const struct upmu_backend *upmu_backend(unsigned i);
 
 #if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
 /*
- * Functions `alternative` and `resource_name` for backends whose events run on any of event->counters and need no
- * resource.
+ * Functions for upmu_backend.alternative and upmu_backend.resource_name, if events run on any of event->counters and
+ * need no resource.
  */
 bool upmu_pmu_any_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                           struct upmu_alternative *out);
@@ -330,7 +330,7 @@ const char *upmu_pmu_no_resource(const struct upmu_pmu *pmu, unsigned resource);
 #endif
 
 #if UPMU_FOREIGN && UPMU_NAMES
-/* Function `attribute` for backends with two attributes alone, user and kernel: u, usr, k, os. */
+/* A function for upmu_backend.attribute, if the only attributes are user mode (u, usr) and kernel mode (k, os). */
 enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *name, size_t length,
                                          const uint64_t *value);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only writer of PMU registers (architecture: close, load, open).
+ * The only writer of PMU registers.  A change of configuration closes counters, loads registers and opens counters.
  *
  * The shadow is stored before the register is written, so that an interrupt
  * handler, which stops counters by what the shadow says, never undoes a change
@@ -32,7 +32,7 @@ uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, u
     return bits;
 }
 
-/* Is a bit of bank->state set for a row? */
+/* Is any of these bits of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return bank->state[row] & state;
@@ -86,7 +86,7 @@ static void learn_counters(struct upmu_bank *bank)
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory)
 {
-    /* A read on another CPU may be storing `fresh`. */
+    /* A read on another CPU may be storing bank->fresh meanwhile. */
     upmu_shared_clear(bank, sizeof *bank);
     memset(memory, 0, UPMU_BANK_WORDS(pmu->table->row_count) * sizeof *memory);
     bank->shadow = memory;
@@ -525,7 +525,7 @@ static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
 
     (void)upmu_bank_take_gates(bank, &rest, row);
     stopped &= ~rest;
-    __atomic_fetch_and(&bank->stopped, ~stopped, __ATOMIC_RELAXED); /* what a handler stops meanwhile stays there */
+    __atomic_fetch_and(&bank->stopped, ~stopped, __ATOMIC_RELAXED); /* a handler may add counters meanwhile */
     return stopped;
 }
 
@@ -569,7 +569,7 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     uint64_t before = bank->shadow[row];
     uint32_t stopped;
 
-    /* Find the value of a register with a shadow before its first write. */
+    /* Before the first write of a register with a shadow its value is read into bank->found. */
     if (__builtin_expect(!plain, 0) && row_is(bank, row, UPMU_ROW_SHADOWED) && !find_row(bank, row))
         return false;
     if (plain || row_is(bank, row, UPMU_ROW_SHADOWED)) {
@@ -1052,9 +1052,10 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * When a counter holds 0: was its box reset?  A box that was reset counts from 0, and not before its select is written,
- * so the selects are compared with the shadow.  Where the select is the gate, a stop has cleared it: then a counter
- * that has gone back to 0 was reset if its box was gone before.  Returns false where a register faulted.
+ * When a counter holds 0: was its box reset?  If so, set the counter's bit in bank->lacks and bank->reset.  A box that
+ * was reset counts from 0, and not before its select is written, so the selects are compared with the shadow.  Where
+ * the select is the gate, a stop has cleared it: then a counter that has gone back to 0 was reset if its box was gone
+ * before.  Returns false where a register faulted.
  */
 static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bool went_back)
 {
@@ -1388,7 +1389,7 @@ bool upmu_bank_owes(const struct upmu_bank *bank)
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     bool fine = upmu_bank_close(bank, counters);
-    unsigned ends = UPMU_ROW_FOUND; /* a row that was written loses this bit */
+    unsigned ends = UPMU_ROW_FOUND; /* the bit of bank->state that a restored row loses */
 
 #if UPMU_UNCORE
     if (bank->type && !all_boxes_answer(bank))

@@ -119,7 +119,7 @@ static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
     return bank->state[row] & UPMU_ROW_KNOWN;
 }
 
-/* Note that other CPUs of the domain see a register, too. */
+/* Mark a register that other CPUs of bank->domain see, too. */
 static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
 {
     bank->state[row] |= UPMU_ROW_SHARED;
@@ -194,7 +194,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
 
-/* Counters that no call opens now, because their sessions belong to the other world. */
+/* Returns the counters that no call opens now, because their sessions belong to the other world. */
 static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
 {
 #if UPMU_WORLDS

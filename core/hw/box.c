@@ -37,7 +37,7 @@ static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const s
 {
     struct upmu_place_in_space place = {.space = bank->type->space, .bits = class->bits == 32 ? 32 : 64};
 
-    if (class->kind == UPMU_KIND_AUX) /* one MSR for several units */
+    if (class->kind == UPMU_KIND_AUX) /* the row is one MSR for several units */
         place.space = UPMU_SPACE_MSR;
     place.moves = class->kind == UPMU_KIND_COUNTER &&
                   (bank->rows[row].counter >= UPMU_COUNTERS || counter_moves(bank, bank->rows[row].counter));
@@ -180,8 +180,8 @@ static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_i
 }
 
 /*
- * Returns how much a box has counted since the last look.  A count that went back tells nothing but that the box was
- * reset.
+ * Returns how much a box has counted since the last look.  A count that went back says only that the box was reset:
+ * then the result is 0, and the counter's bit is set in bank->lacks and bank->reset.
  */
 static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
                                uint64_t mask)

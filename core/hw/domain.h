@@ -13,7 +13,10 @@
 /* The most CPUs that one domain can have. */
 #define UPMU_DOMAIN_CPUS 16
 
-/* Join a domain.  *out_number is the CPU's number there.  Returns false where the domain is full. */
+/*
+ * Join a domain, or leave it: a CPU has a number there meanwhile (*out_number).  upmu_domain_join() returns false where
+ * the domain is full.
+ */
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_number);
 void upmu_domain_leave(struct upmu_domain *domain, uint8_t number);
 
@@ -34,7 +37,7 @@ bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 
-/* Forget the found value of a register, which is the host's own and not to be restored. */
+/* Forget the found value of the register of a counter that the host has reserved: it is not to be restored. */
 void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 
 /*

@@ -43,7 +43,7 @@ struct upmu_image {
     bool overfull; /* there was no room for a step */
 };
 
-/* Room for the steps that give up all counters. */
+/* Steps that it takes to give up all counters of a PMU (upmu_backend.release), at most. */
 #define UPMU_IMAGE_STEPS 48
 
 /* Returns an image without steps, in the memory `step`. */

@@ -70,7 +70,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         return false;
     out->address = pmu->table->rows[row].address;
     out->beyond = beyond_of(pmu, row);
-    session = class->session & ~class->beyond; /* AnyThread also counts for other programs */
+    session = class->session & ~class->beyond; /* bits `beyond` (AnyThread) also count other programs */
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))
             return false;
@@ -129,7 +129,7 @@ bool upmu_msr_permitted_on(const struct upmu_pmu *pmu, uint32_t mine, enum upmu_
 
 bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value)
 {
-    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may add a PMU */
+    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* upmu_cpu_init() may add a PMU */
 
     for (unsigned i = 0; i < count; i++)
         if (!upmu_msr_permitted_on(&machine->pmu[i], ~UINT32_C(0), level, msr, value))

@@ -33,7 +33,7 @@ static inline bool port_rdmsr(const struct upmu_port *port, uint32_t msr, uint64
 }
 
 #if UPMU_TRACE
-void upmu_trace_write(uint32_t msr, uint64_t value); /* the host's */
+void upmu_trace_write(uint32_t msr, uint64_t value); /* defined by the host */
 #endif
 
 static inline bool port_wrmsr(const struct upmu_port *port, uint32_t msr, uint64_t value)

@@ -40,8 +40,8 @@ struct upmu_uncore_seen {
     bool amd; /* or Hygon */
     bool hypervisor;
     bool force;     /* search also under a hypervisor */
-    uint16_t cores; /* of this package */
-    uint8_t dies;   /* of each package; 0: one die */
+    uint16_t cores; /* number of cores of this package */
+    uint8_t dies;   /* number of dies of each package; 0: one */
     struct upmu_cpu_place place;
     /* out */
     uint32_t accesses;

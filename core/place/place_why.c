@@ -14,7 +14,7 @@ struct place_needs {
     uint64_t contested; /* resources that requests need with several values */
     uint64_t shared;    /* contested resources that several requests claim */
     uint64_t common;    /* contested resources that all requests claim */
-    unsigned blocker;   /* resource in use elsewhere that blocks a request, or UPMU_NO_RESOURCE */
+    unsigned blocker;   /* a resource whose use outside of the placement blocks a request, or UPMU_NO_RESOURCE */
 };
 
 static struct place_needs needs_of(const struct placement *p, uint32_t members)
@@ -99,7 +99,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     } else if (lift == PLACE_LIFT_RESOURCES) {
         UPMU_STORE(why->collision, UPMU_COLLISION_RESOURCE);
         counters = 0;
-        if (needs.shared == 0) /* a request that contradicts itself */
+        if (needs.shared == 0) /* one request needs a resource with two values */
             needs.shared = needs.contested;
         if (needs.common & needs.shared) /* preferably a resource that all requests need */
             needs.shared &= needs.common;

@@ -28,7 +28,7 @@
 /* The number of decisions of a search that can be for a claim; further decisions are for single options. */
 #define PLACE_DECISIONS 32
 
-/* Can a request have a helper? A helper is a second slot. */
+/* Can a request have a helper? A helper is a slot behind the first: builds with one slot have none. */
 #define PLACE_HELPERS (UPMU_SLOTS > 1)
 #define HELPED(p) (PLACE_HELPERS && (p)->helped != 0)
 
@@ -142,11 +142,11 @@ static inline bool single_bit(uint32_t mask)
     return (mask & (mask - 1u)) == 0;
 }
 
-/* Rules that can be lifted, to find the cause of a conflict. */
-#define PLACE_LIFT_TAKEN 1u     /* counters that are taken */
-#define PLACE_LIFT_HELD 2u      /* values of resources in use elsewhere */
+/* Rules of a placement. Each can be lifted, to find the cause of a conflict. */
+#define PLACE_LIFT_TAKEN 1u     /* counters in `taken` may not be used */
+#define PLACE_LIFT_HELD 2u      /* resources in use elsewhere (`held`) keep their values */
 #define PLACE_LIFT_RESOURCES 4u /* requests must agree on values of resources */
-#define PLACE_LIFT_LIMIT 8u
+#define PLACE_LIFT_LIMIT 8u     /* at most `limit` counters of the mask `limited` */
 
 /* Prepare the work area for a valid input, and read its requests. */
 void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input);

@@ -48,13 +48,13 @@ struct upmu_machine {
 
 /* Number of register accesses since upmu_cpu_init(). */
 struct upmu_accesses {
-    uint32_t writes;  /* of registers */
-    uint32_t reads;   /* of registers, without RDPMC */
+    uint32_t writes;  /* writes of registers */
+    uint32_t reads;   /* reads of registers, without RDPMC */
     uint32_t rdpmcs;  /* RDPMC instructions */
     uint32_t rearms;  /* calls of pmi_rearm */
     uint32_t prelude; /* accesses of all kinds by preludes, which are in none of the other numbers */
 #if UPMU_BACKEND_PARAVIRT
-    uint32_t calls; /* of the hypervisor */
+    uint32_t calls; /* calls of the hypervisor */
 #endif
 };
 
@@ -72,7 +72,7 @@ struct upmu_step {
 };
 
 /*
- * Shadow and only writer of one PMU's registers on one CPU.
+ * The shadow of the registers of one PMU, of a CPU or a unit.  core/hw/bank.c alone writes these registers.
  */
 struct upmu_bank {
     struct upmu_accesses accesses;         /* by local calls */
@@ -124,7 +124,7 @@ struct upmu_bank {
 /* Memory of a bank with so many rows, in words of 64 bits. */
 #define UPMU_BANK_WORDS(rows) (2u * (rows) + ((rows) + 7u) / 8u)
 
-/* The event that runs on a counter. */
+/* The use of one counter of a meter: which event has it, and whose value it holds. */
 struct upmu_counter_slot {
     /* private */
     struct upmu_tally *tally;     /* the event that has the counter, or NULL */
@@ -286,7 +286,7 @@ struct upmu_branch_unit {
  * firmware's.
  */
 struct upmu_cpu {
-    struct upmu_meter meter; /* of its cores' PMU */
+    struct upmu_meter meter; /* the CPU's own PMU at work */
     /* private */
     struct upmu_thread *current;        /* the thread that runs here, if it is monitored; else NULL */
     volatile uint32_t expected;         /* own interrupts can come until then (2^20 ns), or so many without a clock */

@@ -10,8 +10,8 @@
 
 /*
  * State that several CPUs share: of a core with two hyper-threads, a module, a node.  Claims are taken by 32-bit
- * compare-and-swap; only the holder of a claim writes.  Initialise it with upmu_domain_init(); it must stay as long as
- * its CPUs.
+ * compare-and-swap; only the holder of a claim writes the register.  Initialise it with upmu_domain_init(); it must
+ * stay as long as its CPUs.
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps in groups and their members (upmu/group.h).
+ * The library's state of groups and of their members (upmu/group.h).
  */
 #ifndef UPMU_PRIVATE_GROUP_H
 #define UPMU_PRIVATE_GROUP_H

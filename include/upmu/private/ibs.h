@@ -10,7 +10,7 @@
 /* Registers of one sample, at most. */
 #define UPMU_IBS_REGISTERS 9u
 
-/* A register write of a unit. */
+/* A register write of an IBS unit. */
 struct upmu_ibs_step {
     /* private */
     uint8_t row;
@@ -18,8 +18,8 @@ struct upmu_ibs_step {
 };
 
 /*
- * How a unit is driven: `step` has the steps to start it, then to continue it after a
- * sample, then to stop it.  The first register of a sample is its control.
+ * How an IBS unit is driven: `step` has the steps to start the unit, then the steps to continue it after a sample, then
+ * the steps to stop it.  The first register of a sample (row[0]) is the unit's control.
  */
 struct upmu_ibs_plan {
     /* private */
@@ -32,10 +32,10 @@ struct upmu_ibs_plan {
     struct upmu_ibs_step step[8];
 };
 
-/* A unit at work: its ring of samples, and what its registers held before. */
+/* An IBS unit at work: the positions in its ring of samples, and the value that a register had before the start. */
 struct upmu_ibs_state {
     /* private */
-    volatile uint32_t head, tail;
+    volatile uint32_t head, tail; /* samples stored so far by the handler; samples read so far by the host */
     /* public again */
     volatile uint32_t lost; /* samples that found no room, that the stop discarded, or that could not be read */
     /* private */

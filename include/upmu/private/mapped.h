@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps of a ring that a program maps, out of the program's reach (upmu/mapped.h).
+ * The library's state of a ring whose pages a program maps (upmu/mapped.h).  The program does not map this state.
  */
 #ifndef UPMU_PRIVATE_MAPPED_H
 #define UPMU_PRIVATE_MAPPED_H

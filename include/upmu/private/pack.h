@@ -18,7 +18,7 @@ struct upmu_pack_request {
     uint8_t ease;      /* requests with the least ease are packed first (core/place/pack.c) */
 };
 
-/* The working memory. */
+/* The working memory of upmu_requests_pack(). */
 struct upmu_pack_work {
     /* private */
     struct upmu_place_work place;

@@ -11,9 +11,8 @@
 #include <upmu/config.h>
 
 /*
- * Counters of one PMU are numbered 0…31 and sets of them are 32-bit masks.  On
- * Intel: general counter n is n, fixed counter i is 16 + i, metric byte b is
- * 24 + b.  On NetBurst: 0…17.
+ * Counters of one PMU are numbered 0…31; several of them are named by a mask of 32 bits.  On Intel general counter n
+ * has the number n, fixed counter i 16 + i, metric byte b 24 + b.  On NetBurst the numbers are 0…17.
  */
 #define UPMU_COUNTERS 32
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
@@ -57,7 +56,7 @@ struct upmu_branch_stack;
 struct upmu_catalog;
 
 /*
- * A kind of hardware unit.  Constant once detected.
+ * A kind of PMU, of CPUs or of units outside the cores.  Constant once detected.
  */
 struct upmu_pmu {
     const char *name;                   /* libpfm4's where it has one: "skl", "core" */

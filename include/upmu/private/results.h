@@ -23,7 +23,7 @@ struct upmu_emit {
     uint8_t stage[64];
 };
 
-/* A log in the making. */
+/* A log that is being written. */
 struct upmu_log {
     uint64_t samples; /* samples written */
     uint64_t lost;    /* samples that found no room in a ring, as the written samples say */
@@ -36,7 +36,7 @@ struct upmu_log {
     enum upmu_status status; /* the first failure, which ends the log; UPMU_ERR_STATE after the end */
 };
 
-/* A place in a log. */
+/* The reader of a log, and its place there. */
 struct upmu_log_reader {
     /* private */
     const uint8_t *bytes;

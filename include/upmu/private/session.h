@@ -20,7 +20,7 @@ struct upmu_format;
 struct upmu_queue;
 struct upmu_user_page;
 
-/* 64-bit state of one event. */
+/* The state of one counting event: its count, its period, and the counter where it runs. */
 struct upmu_tally {
     /* private */
     uint32_t tag;               /* number of the event on its meter: a counter with this tag holds the event's value */
@@ -29,7 +29,7 @@ struct upmu_tally {
     /* public again */
     uint8_t counter;            /* the counter that is read for its count; UPMU_NO_COUNTER: not placed */
     /* private */
-    uint8_t slot[UPMU_SLOTS];   /* this counter and the other ones of the event, or UPMU_NO_COUNTER */
+    uint8_t slot[UPMU_SLOTS];   /* by slot: `counter`, and the event's other counters; or UPMU_NO_COUNTER */
     uint8_t alternative;        /* index of the way that its placement chose (upmu_backend.alternative) */
     uint8_t from;               /* while a plan moves the event: the counter that it leaves; else UPMU_NO_COUNTER */
     uint8_t least_log2, step_log2; /* as in its upmu_event: limits of periods */
@@ -41,7 +41,7 @@ struct upmu_tally {
     bool wide : 1;              /* slot[1] is a counter with the bits above those of `counter` */
     bool falls : 1;             /* the event's count can fall: UPMU_ATTR_IN_TXCP */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
-    bool ordinary : 1;          /* the handler's short way does: a clock, a fixed period, no steps, no switch of sets */
+    bool ordinary : 1;          /* a clock, a fixed period, no steps, no switch of sets: the handler does less */
     bool cascades : 1;          /* the counter slot[1] starts its counter: UPMU_ATTR_CASCADE */
     bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
     bool wraps : 1;             /* UPMU_SAMPLING_WRAP */
@@ -60,11 +60,11 @@ struct upmu_tally {
     uint64_t random_mask;       /* ... and their bits that are added to a period */
     uint64_t adapted_ns;        /* `frequency`: the session's enabled time when the period was adapted last */
     /*
-     * What upmu_session_missed() of its set is corrected by, modulo 2^64: time without a counter while the set ran,
-     * less the time that the set had missed before this count was set.
+     * Correction of what its set has missed (upmu_session_missed()), modulo 2^64: time without a counter while the set
+     * ran, less the time that the set had missed when this count was set.
      */
     uint64_t gap_ns;
-    uint32_t overflows;         /* periods completed */
+    uint32_t overflows;         /* periods completed, also those in `lost` */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint32_t to_switch;         /* overflows until the next set of the chain is due; 0: none are counted */
     uint32_t turned;            /* when its counter began this event's value or last passed zero, in 2^20 ns */
@@ -106,7 +106,7 @@ struct upmu_program {
     uint64_t placement; /* upmu_placed_stamp() of the placement, a part of meter.corunners; 0: not compiled */
     uint64_t refused;   /* made of the co-runners' stamps beside which no place was found (core/engine/placed.c) */
     uint64_t seen;      /* upmu_bank.version at which all registers held what the program wants */
-    uint32_t counting;  /* counters of events that only count */
+    uint32_t counting;  /* counters of events that only count, but for cascades and metrics (and their slots) */
     uint32_t sampling;  /* counters of events that are loaded to overflow */
     uint32_t user;      /* counters that can stand still: of events of user mode alone (upmu_pmu.kernel_select) */
     uint8_t kind;       /* the kind of CPU that it is for: upmu_placed_class() */
@@ -127,7 +127,7 @@ struct upmu_program {
  * The memory of a set may end early: for `events` events it has the first UPMU_SET_BYTES(events) bytes.
  */
 struct upmu_set {
-    uint8_t count;        /* events in it */
+    uint8_t count;        /* number of its events */
     uint8_t flags;        /* UPMU_SET_… */
     uint16_t number;      /* its number in the chain, which is in rising order of numbers */
     /* private */
@@ -166,8 +166,8 @@ struct upmu_ring {
     /* private */
     uint8_t *buffer;
     uint32_t bytes;
-    volatile uint32_t head; /* written by the handler */
-    volatile uint32_t tail; /* written by the reader */
+    volatile uint32_t head; /* place in `buffer` behind the newest record; written by the handler */
+    volatile uint32_t tail; /* place in `buffer` of the oldest record; written by the reader */
     volatile uint32_t lost; /* samples that found no room, in all */
     uint32_t open;          /* place in `buffer` of the record to which callers are being added */
     uint32_t lost_reported; /* how many of `lost` records have reported */
@@ -198,7 +198,7 @@ struct upmu_session {
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
 #endif
-    uint8_t pmu;               /* upmu_pmu.index for names without a prefix */
+    uint8_t pmu;               /* upmu_pmu.index of the PMU for events whose text names no PMU */
     struct upmu_machine *machine;
     struct upmu_meter *meter;  /* the meter to which it is linked, or NULL */
     struct upmu_session *next; /* next session in the list meter->sessions */
@@ -234,14 +234,14 @@ struct upmu_session {
     struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
     /* public again */
     struct upmu_ring ring;
-    struct upmu_why why;       /* of the last call that refused */
+    struct upmu_why why;       /* why the last call on it was refused */
     struct upmu_set set;       /* the last member: its room may be shorter */
 };
 
 /* A thread, which the host embeds in its own structure.  At most 64 bytes. */
 struct upmu_thread {
     uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
-    void *host;        /* for the host */
+    void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */
     struct upmu_session *started;  /* all started ones of these, and some stopped ones: a list for each limit */

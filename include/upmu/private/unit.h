@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps of units outside the cores, their boxes and the search for them (upmu/unit.h).
+ * The library's state of units outside the cores, of their boxes and of the search for them (upmu/unit.h).
  */
 #ifndef UPMU_PRIVATE_UNIT_H
 #define UPMU_PRIVATE_UNIT_H
@@ -11,7 +11,7 @@
 
 struct upmu_unit_info;
 
-#define UPMU_UNIT_COUNTERS 17u /* of a box at most: 16 and the fixed one */
+#define UPMU_UNIT_COUNTERS 17u /* counters of a box, at most: 16 general ones and the fixed one */
 
 /* The values of a box's counters at the last look: general counter n in last[n], the fixed one in last[16]. */
 struct upmu_box_history {
@@ -19,7 +19,7 @@ struct upmu_box_history {
     uint64_t last[UPMU_UNIT_COUNTERS];
 };
 
-/* What searches have found out, besides the units. */
+/* Facts that the calls of upmu_units_find() have found out, besides the units. */
 struct upmu_unit_search {
     /* private */
     uint8_t scanned;       /* PCI configuration space was searched */
