@@ -67,8 +67,8 @@ struct place_reading {
 /* A decision of the search: for one option of a request, or for its options that make a claim or serve a pair. */
 struct place_decision {
     uint8_t option; /* index in placement.option; it also tells the request */
-    uint8_t claim; /* a claim's number, or SERVES(pair), or NO_CLAIM: for this option alone */
-    uint8_t trail; /* length of the trail before the decision */
+    uint8_t claim;  /* a claim's number, or SERVES(pair), or NO_CLAIM: for this option alone */
+    uint8_t trail;  /* length of the trail before the decision */
 };
 
 /*
@@ -76,8 +76,8 @@ struct place_decision {
  * + request.
  */
 struct place_search {
-    uint32_t allowed[PLACE_UNITS];  /* by unit: counters that the slot may have; 0: the slot is not needed */
-    uint32_t viable[UPMU_REQUESTS]; /* by request: bit n: its n-th option is not excluded */
+    uint32_t allowed[PLACE_UNITS];   /* by unit: counters that the slot may have; 0: the slot is not needed */
+    uint32_t viable[UPMU_REQUESTS];  /* by request: bit n: its n-th option is not excluded */
     uint8_t counter[PLACE_UNITS];    /* by unit: the counter that the slot has, or UPMU_NO_COUNTER */
     uint8_t owner[UPMU_COUNTERS];    /* by counter in `used`: the unit (slot of a request) that has it */
     uint32_t because[UPMU_REQUESTS]; /* by request: the requests because of which options of it were excluded */
@@ -104,13 +104,13 @@ struct placement {
 
     /* The state of the search. */
     uint8_t trail_count, decision_count; /* entries in use of `trail` and `decision` */
-    uint8_t tries;      /* not 0: upmu_placement_try() makes a pass */
-    uint32_t used;      /* counters that a slot has got */
-    uint32_t failed;    /* requests that found no place in the last pass */
-    uint32_t unmatched; /* requests that may have a slot without a counter */
-    uint32_t changed;   /* requests whose options changed */
-    uint32_t rounds;    /* rounds that are left, of PLACE_ROUNDS */
-    uint32_t witness;   /* requests that cannot all be placed with the present decisions */
+    uint8_t tries;                       /* not 0: upmu_placement_try() makes a pass */
+    uint32_t used;                       /* counters that a slot has got */
+    uint32_t failed;                     /* requests that found no place in the last pass */
+    uint32_t unmatched;                  /* requests that may have a slot without a counter */
+    uint32_t changed;                    /* requests whose options changed */
+    uint32_t rounds;                     /* rounds that are left, of PLACE_ROUNDS */
+    uint32_t witness;                    /* requests that cannot all be placed with the present decisions */
 
     /* The requests, as read. */
     uint8_t fault; /* UPMU_OK, or why the requests cannot be read */
@@ -126,8 +126,8 @@ struct placement {
     uint8_t blocker[UPMU_REQUESTS];    /* by request: a resource whose use elsewhere blocks it, or UPMU_NO_RESOURCE */
     uint8_t rank[UPMU_COUNTERS];       /* by counter: its place in `preference`; counters of low rank are tried first */
     struct place_option option[PLACE_OPTIONS]; /* the options of all requests, request by request */
-    uint8_t list[PLACE_LIST];          /* numbers of claims, where place_option.claims points to */
-    uint8_t resource[PLACE_CLAIMS]; /* the resource of a claim */
+    uint8_t list[PLACE_LIST];                  /* numbers of claims, where place_option.claims points to */
+    uint8_t resource[PLACE_CLAIMS];            /* the resource of a claim */
 
     union {
         struct place_reading reading;

@@ -24,11 +24,11 @@ struct upmu_ibs_step {
 struct upmu_ibs_plan {
     /* private */
     uint8_t row[UPMU_IBS_REGISTERS]; /* rows of a sample's registers, in upmu/ibs.h's order; UPMU_NO_ROW: reads 0 */
-    uint8_t row_count;  /* entries of `row` in use */
-    uint8_t second_row; /* row of a second control register, which the stop restores; or UPMU_NO_ROW */
-    uint64_t valid;     /* bit of the control: there is a sample */
-    uint64_t enabled;   /* bit of the control: the unit runs */
-    uint8_t starts, agains, stops; /* numbers of the steps to start, to continue, to stop */
+    uint8_t row_count;               /* entries of `row` in use */
+    uint8_t second_row;              /* row of a second control register, which the stop restores; or UPMU_NO_ROW */
+    uint64_t valid;                  /* bit of the control: there is a sample */
+    uint64_t enabled;                /* bit of the control: the unit runs */
+    uint8_t starts, agains, stops;   /* numbers of the steps to start, to continue, to stop */
     struct upmu_ibs_step step[8];
 };
 
@@ -40,7 +40,7 @@ struct upmu_ibs_state {
     volatile uint32_t lost; /* samples that found no room, that the stop discarded, or that could not be read */
     /* private */
     uint32_t lost_told; /* how many of `lost` samples have reported */
-    uint64_t second; /* value of the register plan.second_row before the start */
+    uint64_t second;    /* value of the register plan.second_row before the start */
     struct upmu_ibs_plan plan;
     volatile uint8_t closing; /* 1: the unit is being stopped, and handlers leave it alone */
 };
