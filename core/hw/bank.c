@@ -387,7 +387,7 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 {
     unsigned row = bank->pmu->counter[index].select_row;
 
-    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* bits of other counters stay as they were found */
+    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* the found bits of other counters stay */
         uint64_t bits = counters_bits(bank, row, index), value = 0;
 
         if (!upmu_bank_read_row(bank, row, &value))
@@ -1455,7 +1455,7 @@ static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
     return upmu_bank_merge(bank, row, mask, 0, 0);
 }
 
-/* Write 0 to a counter, its alias, or the metrics (of UPMU_SLOTS_COUNTER), unless that counter is the host's. */
+/* Clear a counter, its alias, or the metrics (of UPMU_SLOTS_COUNTER), unless that counter is the host's. */
 static bool clear_counter(struct upmu_bank *bank, unsigned row)
 {
     unsigned counter = bank->rows[row].counter;

@@ -10,7 +10,7 @@
 
 /*
  * Addresses: offsets in the page (struct upmu_pv_page), and numbers beyond the page for the enable register, the
- * overflow status and its acknowledgement, which are more than a field at an offset.
+ * overflow status and its acknowledgement.  core/hw/shared_page.c knows these three by their numbers.
  */
 #define UPMU_PAGE_CONFIG(slot) \
     ((uint32_t)offsetof(struct upmu_pv_page, wish) + (slot) * (uint32_t)sizeof(struct upmu_pv_wish))

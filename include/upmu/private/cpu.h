@@ -84,7 +84,8 @@ struct upmu_bank {
     const struct upmu_register *rows; /* rows of the PMU's register table */
     struct upmu_domain *domain;    /* has the found values of registers that other CPUs see, too; or NULL */
     struct upmu_dry_run *dry;      /* where a dry run stores the writes, and makes none; else NULL */
-    uint64_t version;              /* changes with what is known of registers, but not with common gates; unique */
+    /* Another number after each change of what is known of a register, but for enable bits.  No other bank has it. */
+    uint64_t version;
     uint32_t faulted;              /* address of the register that faulted last */
     uint8_t gate_class;            /* P6: class of the selects that have `own_gate` */
     uint8_t gates;                 /* where the enable bits of counters are: enum upmu_gates of core/hw/bank.h */

@@ -20,8 +20,8 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
 /*
- * Declared in upmu/upmu.h, with what it returns and its context.  Only if one of the two threads may be monitored, the
- * function for that is called.
+ * Declared in upmu/upmu.h, with what it returns and its context.  upmu_thread_switch_monitored() is called only if one
+ * of the two threads may be monitored.
  */
 UPMU_INLINE
 enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
