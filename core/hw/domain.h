@@ -63,7 +63,7 @@ enum upmu_claim {
 /*
  * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold a resource with an equal value.
  * `what`: index of the claim word.  If this CPU alone holds the resource with another value already, running sessions
- * may use that value: then no other CPU can join from now on, and the value stays the former one until
+ * may use that value: then no other CPU can claim the resource from now on, and the value stays the former one until
  * upmu_domain_settle() or upmu_domain_park().
  */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);

@@ -69,7 +69,10 @@ static uint32_t pairs_served(const struct placement *p, const struct place_optio
     return pairs;
 }
 
-/* Is the resource of a claim contested, and do all viable options of a request behind the first one make the claim? */
+/*
+ * Do all options of a request that are not excluded make a claim, which the first of them is known to make? False also
+ * if the claim's resource is not contested.
+ */
 static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t left = p->u.search.viable[request];
@@ -122,8 +125,8 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim);
 #endif
 
 /*
- * Store in `spread` the contested claims that all viable options of a request make. If `exclude` is set, exclude the
- * options of other requests that contradict these claims.
+ * Store in `spread` the claims on contested resources that all options of a request make which are not excluded. If
+ * `exclude` is set, exclude the options of other requests that contradict these claims.
  */
 static void spread_request(struct placement *p, unsigned request, bool exclude)
 {
@@ -172,8 +175,9 @@ static bool take_counters(struct placement *p, const struct place_option *option
 }
 
 /*
- * Give a request its first viable option that contradicts no claim in `made`, for which counters are unused, and whose
- * helper is served (*serving: the pairs of resources that serve helpers); false: there is no such option.
+ * Give a request its first viable (not excluded) option that contradicts no claim in `made`, for which counters are
+ * unused, and whose helper is served (*serving: the pairs of resources that serve helpers); false: there is no such
+ * option.
  */
 static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
 {
@@ -393,7 +397,10 @@ static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 
 /* ---- Options ---- */
 
-/* Return the counters that any viable option of a request allows for a slot; 0: an option does without that slot. */
+/*
+ * Return the counters that a slot of a request may have by any viable (not excluded) option; 0 if one of these options
+ * does without the slot.
+ */
 static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
 {
     const struct place_option *options = &p->option[p->first[request]];
@@ -428,7 +435,7 @@ static void refresh_request(struct placement *p, unsigned request)
     }
 }
 
-/* Exclude an option if it is viable, or make it viable if it is excluded. */
+/* Exclude an option if it is viable (not excluded), or make it viable again if it is excluded. */
 static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
 {
     unsigned request = p->option[index].request;
@@ -437,7 +444,10 @@ static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
     p->changed |= UPMU_BIT32(request);
 }
 
-/* Exclude a viable option, and add the requests that were the reason to `because` of the option's request. */
+/*
+ * Exclude an option, and add the requests `because`, which were the reason, to the mask u.search.because of its
+ * request.
+ */
 static void exclude_option(struct placement *p, unsigned index, uint32_t because)
 {
     p->u.search.trail[p->trail_count++] = (uint8_t)index;
@@ -446,8 +456,8 @@ static void exclude_option(struct placement *p, unsigned index, uint32_t because
 }
 
 /*
- * Return the viable options of a request that make a claim or, if `claim` is SERVES(pair), that serve the helpers of a
- * pair. Bit n: the request's n-th option.
+ * Return the viable (not excluded) options of a request that make a claim or, if `claim` is SERVES(pair), that serve
+ * the helpers of a pair. Bit n: the request's n-th option.
  */
 static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
 {
@@ -463,7 +473,7 @@ static uint32_t options_with(const struct placement *p, unsigned request, unsign
     return with;
 }
 
-/* Exclude viable options of a request (bit n: its n-th option), and note the requests that were the reason. */
+/* Exclude options of a request (`options`, bit n: its n-th option), and note the requests that were the reason. */
 static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned request, uint32_t options,
                                                 uint32_t because)
 {
@@ -471,7 +481,10 @@ static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned re
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
 }
 
-/* All viable options of a request make a claim: exclude the options of other requests that contradict this claim. */
+/*
+ * All options of a request that are not excluded make a claim: exclude the options of other requests that contradict
+ * this claim.
+ */
 static void spread_claim(struct placement *p, unsigned request, unsigned claim)
 {
     unsigned resource = p->resource[claim];
@@ -525,8 +538,9 @@ static void spread_counters(struct placement *p, unsigned request)
 /* ---- Helpers ---- */
 
 /*
- * Return the index of a viable option that serves the helpers of a pair of resources, of a request in the same set as
- * `request`; with `suggested` only of options that the matching suggests (`choice`). NO_OPTION: there is none.
+ * Return the index of a viable (not excluded) option that serves the helpers of a pair of resources, of a request in
+ * the same set as `request`; with `suggested` only of options that the matching suggests (`choice`). NO_OPTION: there
+ * is none.
  */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
@@ -552,7 +566,10 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
     return NO_OPTION;
 }
 
-/* Exclude options with a served helper that no viable option can serve: such a helper needs a counter of its own. */
+/*
+ * Exclude options whose helper has no counter of its own, where no option that is left could serve the helper: its
+ * request has to use an option with a counter for the helper.
+ */
 static void give_up_serving(struct placement *p)
 {
     uint32_t lasting = p->served; /* these pairs are already served for every later request */
@@ -583,7 +600,8 @@ static void give_up_serving(struct placement *p)
 
 /*
  * Draw all conclusions from the requests whose options changed: exclude options by values of resources first, then by
- * counters. False: a request has no viable option left, or not all slots can have a counter; p->witness says which.
+ * counters. False: all options of a request are excluded, or not all slots can have a counter; p->witness has the
+ * requests.
  */
 static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
@@ -716,7 +734,9 @@ static bool option_is_matched(const struct placement *p, const struct place_opti
     return true;
 }
 
-/* Return the first viable option of a request that the counters of the matching allow, or NO_OPTION. */
+/*
+ * Return the index of a request's first option that is not excluded and has its counters in the matching; or NO_OPTION.
+ */
 static unsigned suggested_option(const struct placement *p, unsigned request)
 {
     for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {

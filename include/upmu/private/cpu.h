@@ -46,7 +46,7 @@ struct upmu_machine {
 #endif
 };
 
-/* Number of register accesses since upmu_cpu_init(). */
+/* Numbers of register accesses since the CPU was initialised, or the unit was opened. */
 struct upmu_accesses {
     uint32_t writes;  /* writes of registers */
     uint32_t reads;   /* reads of registers, without RDPMC */
@@ -240,7 +240,7 @@ struct upmu_meter {
     uint32_t flagged;                   /* counters whose status bit may be set, though no new overflow belongs to it */
     uint32_t next_tag;                  /* the tag that was given last (upmu_tally.tag) */
     uint32_t life;                      /* number of the initialisation, from upmu_machine.lives; not 0 while at work */
-    uint32_t left;                      /* counters that have run since they were set to 0 for readers in user mode */
+    uint32_t left;                      /* counters that sessions had since clear_left() of user_page.c set them to 0 */
     uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*

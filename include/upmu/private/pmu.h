@@ -46,7 +46,7 @@ struct upmu_counter {
     uint8_t gate_bit;   /* number of that bit in gate_row: 0 to 63 */
     uint8_t width;      /* number of bits of the count */
     uint8_t write_bits; /* number of bits that a write can set; the value is sign-extended from there */
-    uint8_t unused;     /* no padding: equal PMUs have equal bytes */
+    uint8_t unused;     /* in place of padding, so that equal PMUs have equal bytes (memcmp()) */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu /* RDPMC cannot read the counter */
@@ -102,7 +102,7 @@ struct upmu_pmu {
     uint8_t branch_format;              /* form of an entry: enum upmu_branch_format */
     uint8_t branch_trace;               /* 1: Processor Trace exists, and excludes branch records */
     uint8_t branch_lacks;               /* parts of an entry that this CPU leaves out: UPMU_BRANCH_LACKS_… */
-    uint8_t no_padding[2];              /* equal PMUs have equal bytes */
+    uint8_t no_padding[2];              /* as upmu_counter.unused */
 #endif
     uint8_t preference[UPMU_COUNTERS];  /* numbers of counters, in the order in which placement tries them */
 };

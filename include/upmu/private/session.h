@@ -190,7 +190,7 @@ struct upmu_session {
     uint8_t chain;             /* it has several sets, or one set that is switched (to itself) */
     uint8_t shares;            /* it is a sharing session: upmu_session_share() */
     uint8_t mask_on_full;      /* a full ring masks it: upmu_session_mask_on_full() */
-    uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
+    uint8_t hides_kernel;      /* its samples, messages and format get 0 in place of the kernel's addresses */
     uint8_t queued;            /* 1 + index of the list in meter->waiting[] that it is in; 0: in none */
     uint8_t ordered;           /* its sets run in rising order, not shuffled */
     uint8_t begun;             /* it was started before: a start continues with the active set */
