@@ -13,7 +13,7 @@ static inline const struct upmu_register_class *upmu_register_class_of(const str
     return &pmu->table->classes[pmu->table->rows[row].class_index];
 }
 
-/* Capabilities that only NetBurst has.  Builds without NetBurst save their code. */
+/* Capabilities that only NetBurst has.  A build without NetBurst has no code for them. */
 #define UPMU_PMU_NETBURST (UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST)
 
 /* Has a PMU a capability? */

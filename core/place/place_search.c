@@ -749,8 +749,8 @@ static unsigned suggested_option(const struct placement *p, unsigned request)
 }
 
 /*
- * Store the option that the matching suggests for each request. If a request has none, or contradicts an earlier
- * request, make a decision about this request. True: all suggestions agree.
+ * Store the option that the matching of counters to slots suggests for each request. If a request has none, or
+ * contradicts an earlier request, make a decision about this request. True: all suggestions agree.
  */
 static bool suggestions_agree(struct placement *p)
 {

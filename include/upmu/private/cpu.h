@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The structures of machines and CPUs, whole so that a host can place them in .bss or per-CPU memory.  What a host may
- * read of them stands in upmu/upmu.h and upmu/cpu.h; the library writes them, each field the file that
- * tests/build/owners.tsv names.
+ * read of them stands in upmu/upmu.h and upmu/cpu.h; the library writes them.
+ * tests/build/owners.tsv names the file that assigns each field.
  */
 #ifndef UPMU_PRIVATE_CPU_H
 #define UPMU_PRIVATE_CPU_H

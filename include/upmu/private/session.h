@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The structures of sessions and threads, whole so that a host can place them.  What a host may read of them stands in
- * upmu/upmu.h, upmu/set.h and upmu/format.h; the library writes them, each field the file that tests/build/owners.tsv
- * names.
+ * upmu/upmu.h, upmu/set.h and upmu/format.h; the library writes them.  tests/build/owners.tsv
+ * names the file that assigns each field.
  */
 #ifndef UPMU_PRIVATE_SESSION_H
 #define UPMU_PRIVATE_SESSION_H
