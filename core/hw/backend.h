@@ -344,8 +344,8 @@ enum upmu_status upmu_pmu_level_attribute(struct upmu_event *event, size_t lengt
 #endif
 
 /*
- * core/event/backends.c: store in pmu->catalog the catalogue of its model; else the architectural one, if the PMU is
- * x86's; else NULL.
+ * core/event/backends.c: store in pmu->catalog the catalogue of its model; else the architectural one of x86, unless
+ * the PMU is of Arm or RISC-V; else NULL.
  */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
 

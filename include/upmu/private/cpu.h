@@ -174,7 +174,7 @@ struct upmu_plan {
  */
 struct upmu_mailbox {
     /* private */
-    volatile uint8_t pending; /* a handler has left mail */
+    volatile uint8_t pending; /* 1: there is mail to read */
     uint8_t has_frame;        /* `frame` is valid */
     uint32_t stopped; /* counters that a handler stopped, and the shadow may have open */
     uint32_t answered; /* counters whose overflow an interrupt has been answered for */
