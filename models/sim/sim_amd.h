@@ -119,14 +119,12 @@ struct sa_where upmu_sim_amd_find(struct upmu_sim *sim, unsigned cpu, uint32_t m
 /* sim_amd_count.c */
 
 /*
- * Does a core counter's select ask for an event of the northbridge? On families 0FH to 14H core counters can count
- * these.
+ * Does a core counter's select ask for an event of the northbridge? Core counters of families 0FH to 14H count these.
  */
 bool upmu_sim_amd_is_nb(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 
 /*
- * Return the mask of the core counters that can count the event of a select; bits of counters that do not exist may be
- * 1.
+ * Return the mask of the core counters that can count the event of a select, without regard to how many counters exist.
  */
 uint32_t upmu_sim_amd_counters(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 

@@ -15,7 +15,7 @@
 #define CAP_EXTENDED_COUNT 6
 #define CAP_LOAD_LATENCY 12
 #define CAP_DISABLE 13
-#define AGAIN 4u /* steps from the stop of a unit to an interrupt without a sample */
+#define AGAIN 4u /* steps from the stop of a unit to an interrupt without a sample, and to the next */
 
 static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
 {

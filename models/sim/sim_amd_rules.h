@@ -171,7 +171,7 @@ struct upmu_sim_amd_facts {
 
 /* AMD's registers on one CPU; registers that a node shares are those of its first CPU. */
 struct upmu_sim_amd {
-    uint64_t legacy_select[4]; /* AMD_ALIAS off */
+    uint64_t legacy_select[4]; /* used with rule AMD_ALIAS off */
     uint64_t legacy_counter[4];
     uint64_t efer; /* bit 12: SVME */
     uint64_t hwcr; /* bit 30: IRPERF counts */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CPUID of the profiles in sim_profiles.c; the other families' CPUID is called from here. */
+/*
+ * CPUID of the profiles in sim_profiles.c; the other families' CPUID is called from here.
+ */
 #include "models/sim/sim_intern.h"
 
 static uint32_t sim_four_letters(const char *text)

@@ -120,8 +120,8 @@ static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
 }
 
 /*
- * A write may have started counters: apply AAK100 to their values, and check that counter 3 leaves out transactions
- * (TFA).
+ * A write may have started counters: apply AAK100 to their values. Counter 3 must not run while transactions may use it
+ * (UPMU_SIM_TFA).
  */
 static void sim_started(struct upmu_sim *sim, unsigned index)
 {

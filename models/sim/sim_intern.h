@@ -241,7 +241,7 @@ uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                            const struct upmu_sim_burst *burst);
 
-/* Set the status bit of a counter that has overflowed status_lag steps before. */
+/* Set the status bit of a counter that overflowed sim->status_lag steps ago. */
 void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /* sim_p4.c, sim_p4_count.c: `cpu` is a hyper-thread; `home` is the CPU that holds its core's registers. */
