@@ -494,7 +494,7 @@ struct upmu_sim_access {
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
 
-/* A mistake of the caller. */
+/* A mistake of a caller of the hooks, which is the library or a test. */
 struct upmu_sim_violation {
     const char *text; /* static */
     uint32_t address;

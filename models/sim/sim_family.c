@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Choose the registers of the profile's family: Intel core, Pentium 4 or AMD.
+ * Call the functions of the profile's family, which is Intel core, Pentium 4 or AMD.
  */
 #include "models/sim/sim_intern.h"
 
@@ -42,8 +42,8 @@ bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t m
 }
 
 /*
- * Can a counter of one CPU count what another CPU executes? Hyper-threads of one core can; on AMD all cores share the
- * northbridge.
+ * Can a counter of one CPU count what another CPU executes? On a core with hyper-threads the other hyper-thread's can.
+ * On AMD the answer is always yes, since cores share the northbridge: upmu_sim_amd_delta() tells nodes apart.
  */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
 {

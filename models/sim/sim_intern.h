@@ -138,7 +138,7 @@ static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, un
     return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
 }
 
-/* Return the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
+/* Return the mask of the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
 static inline uint64_t sim_global_bit(unsigned counter)
 {
     return sim_is_fixed(counter) ? SIM_BIT(32u + counter - UPMU_SIM_FIXED) : SIM_BIT(counter);
@@ -154,7 +154,7 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 
 /* sim_base.c */
 
-/* Record a mistake of the caller. */
+/* Record a mistake of the caller of a hook; `address` and `value` are those of the access, `text` is static. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
 
 /* Request the interrupt of a counter of this CPU. The request reaches the local APIC sim->skid steps later (0: now). */
@@ -200,7 +200,7 @@ void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const str
 /* Deliver all pending interrupts that can be delivered. */
 void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 
-/* Let a number of steps pass on this CPU: late status bits and interrupts arrive. */
+/* Let a number of steps (see struct upmu_sim_burst) pass on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
 /* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
@@ -350,7 +350,9 @@ unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint
 /* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
 
-/* Is there a control register at this address? */
+/*
+ * Is there a register at this address that is neither a counter, select or payload nor for reloads or branch records?
+ */
 bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
 /*

@@ -48,8 +48,8 @@ enum upmu_sim_unit_layout {
     UPMU_SIM_LAYOUT_AMD_NB, /* event 35:32 7:0, umask 15:8 */
     UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
     UPMU_SIM_LAYOUT_AMD_V2, /* event 38:32 7:0, umask 27:24 15:8 */
-    UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, threads 63:56 */
-    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, threads 57:56 */
+    UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, hyper-threads 63:56 */
+    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, hyper-threads 57:56 */
     UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0, reads and writes 9:8 */
 };
 

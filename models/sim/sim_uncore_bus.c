@@ -128,7 +128,10 @@ static unsigned su_filter_at(const struct upmu_sim_unit *unit, uint32_t offset)
     return i;
 }
 
-/* Return a word of the first 64 bytes, which every function has. */
+/*
+ * Return a dword of the header that every function has in its first 64 bytes (`id`: vendor and device); 0 at other
+ * offsets.
+ */
 static uint32_t su_header(uint32_t id, uint32_t offset)
 {
     return offset == 0 ? id : offset == 8 ? CLASS_PERIPHERAL : offset == 0xc ? MANY_FUNCTIONS : 0;
