@@ -657,8 +657,8 @@ void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_
 const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
 /*
- * Return &sim->port. upmu_sim_init() fills in the hooks that each CPU needs; upmu_sim_uncore_init() adds those for PCI
- * and memory. msr_faults_are_safe is true; a test may change it there.
+ * Return &sim->port. upmu_sim_init() has set its hooks for MSRs, RDPMC, CPUID, interrupts, time, other CPUs and the
+ * log; upmu_sim_uncore_init() adds those for PCI and memory. msr_faults_are_safe is true; a test may change it there.
  */
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);
 

@@ -334,7 +334,7 @@ struct upmu_sim_happening {
     uint64_t count;    /* cycles in which the event happens */
     uint64_t each;     /* how often the event happens in each of these cycles; 0 means 1 */
     uint64_t runs;     /* for edge: number of runs in which these cycles come; 0 means 1 */
-    uint16_t event;    /* event code, as su_named() takes it from a select */
+    uint16_t event;    /* event code, put together from the select's bits by the type's layout */
     uint16_t umask;    /* unit mask; with `some`, one of its bits is enough */
     uint32_t extended; /* select bits 63:32 that are not threshold or event */
     bool some;
