@@ -289,7 +289,8 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
 }
 
 /*
- * Leave a CPU as a BIOS may: cycles on counter 0 with INT, three fixed counters in user mode; other families: cycles.
+ * Leave a CPU as a BIOS may: counter 0 counts cycles, with INT; LVTPC is masked. Intel core PMU: FIXED_CTR_CTRL also
+ * sets three fixed counters to user mode, but GLOBAL_CTRL enables general counters only.
  */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {

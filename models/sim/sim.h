@@ -3,8 +3,9 @@
  * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind upmu's hooks: for tests, tools
  * and a demo on a machine without a PMU. The model is stricter than a real CPU and records mistakes of its caller.
  *
- * Freestanding; no heap, no statics: everything is in `struct upmu_sim`. One model is one machine. It is not safe
- * against real concurrency: the test decides when another CPU runs, an interrupt arrives and time passes.
+ * Freestanding; no heap, no static variables: all state is in `struct upmu_sim` (of units outside the cores: in
+ * `struct upmu_sim_uncore`). One model is one machine. Only one real CPU may call its functions at a time: the test
+ * decides when another CPU of the model runs, an interrupt arrives and time passes.
  *
  *     struct upmu_sim sim;
  *     upmu_sim_init(&sim, upmu_sim_profile("skl"), 2);
@@ -48,7 +49,10 @@ extern "C" {
 #define UPMU_SIM_METRICS 8
 #define UPMU_SIM_OTHERS 8
 
-/* The address of the model's own kernel code (events_per_access, upmu_sim_work). */
+/*
+ * Addresses in the model's own kernel code: instruction and stack pointer during an access (events_per_access), and the
+ * first instruction of upmu_sim_work().
+ */
 #define UPMU_SIM_KERNEL_IP UINT64_C(0xffffffff81000000)
 #define UPMU_SIM_KERNEL_SP UINT64_C(0xffffc90000004000)
 #define UPMU_SIM_WORK_IP UINT64_C(0xffffffff81200000)
@@ -72,20 +76,20 @@ struct upmu_sim;
 #define UPMU_SIM_SGX (1u << 4)             /* status bit 60 */
 #define UPMU_SIM_SMT (1u << 5)             /* CPUs 0 and 1 (2 and 3) are hyper-threads of one core */
 #define UPMU_SIM_HYPERVISOR (1u << 6)      /* CPUID.1:ECX[31] */
-#define UPMU_SIM_SHARED_PAYLOAD (1u << 7)  /* hyper-threads share the OFFCORE_RSP registers */
-#define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* every MSR reads 0, drops writes and never faults */
+#define UPMU_SIM_SHARED_PAYLOAD (1u << 7)  /* CPUs 0 and 1 (2 and 3) share OFFCORE_RSP and LBR_SELECT */
+#define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* MSRs read 0 (except MISC_ENABLE, AMD: TSC), drop writes, never fault */
 #define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers are memory, nothing counts */
-#define UPMU_SIM_FEATURES_FAULT (1u << 10) /* promised PERF_CAPABILITIES and payload registers #GP all the same */
-#define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: branch-misses is mostly wrong */
-#define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event counts wrong without a sequence before */
+#define UPMU_SIM_FEATURES_FAULT (1u << 10) /* promised PERF_CAPABILITIES, payloads (AMD, P4: PMU registers) #GP */
+#define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: C5H/00H counts every fourth mispredicted branch, 89H/7FH each */
+#define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event starts wrong without a write sequence */
 #define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters, both enabled by select 0 */
-#define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT: the microcode uses counter 3 unless told not to */
-#define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H corrupt the hyper-thread's counter of the same number */
+#define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT (10FH): unless bit 0 is 1, transactions use counter 3 */
+#define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H also count into the other hyper-thread's counter n */
 #define UPMU_SIM_PRECISE_STORE (1u << 16)  /* PEBS_ENABLE bit 63 */
 #define UPMU_SIM_HSW11 (1u << 17)          /* C0H/01H: a period is at least 128 */
 #define UPMU_SIM_BDM55 (1u << 18)          /* C0H/01H: the low 6 bits of a period are ignored */
-#define UPMU_SIM_STICKY_REF (1u << 19)     /* fixed 2 can overflow a second time after re-arming */
-#define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* 3CH/01H is fixed 2's clock */
+#define UPMU_SIM_STICKY_REF (1u << 19)     /* fixed 2: 2 steps after its status bit was cleared, it is set once more */
+#define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* event 3CH/01H counts the clock of fixed 2 */
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: select 0 enables both counters */
@@ -120,11 +124,11 @@ struct upmu_sim_profile {
     uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
-    uint8_t general_reported;      /* general counters by leaf 0AH; 0: `general` */
+    uint8_t general_reported;      /* number of general counters that leaf 0AH shows; 0: `general` */
     uint8_t fixed_holes;           /* bit n: fixed counter n below `fixed` does not exist */
-    uint16_t fixed_odd;            /* more bits of leaf 0AH EDX */
-    uint8_t metrics;               /* bytes of PERF_METRICS that count */
-    uint8_t shortest;              /* shortest period that counts right, 0: any */
+    uint16_t fixed_odd;            /* reserved bits that are set in leaf 0AH EDX */
+    uint8_t metrics;               /* number of metrics in PERF_METRICS, a byte each */
+    uint8_t shortest;              /* shortest period that the CPU counts right; 0: any period */
     uint32_t core_type;            /* leaf 1AH EAX, 0: no such leaf */
     const uint32_t (*extended)[4]; /* leaf 23H, subleaves 0 to 5; NULL: no such leaf */
     const struct upmu_sim_amd_facts *amd; /* NULL: not AMD */
@@ -145,7 +149,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
  * A line for each rule: identifier, default, what holds while the rule is 1 (and what the model does instead while the
  * rule is 0), source. KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux
  * tools/testing/selftests/kvm/x86 pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel;
- * SDM: Intel SDM vol 3 (325384-059).
+ * LXH: Linux arch/x86/include/asm; SDM: Intel SDM vol 3 (325384-059).
  */
 /* clang-format off */
 #define UPMU_SIM_RULES(R)                                                                                         \
@@ -326,7 +330,10 @@ const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 
 /* ---- Events ---- */
 
-/* Numbers of events of each kind. */
+/*
+ * How many events of each kind have happened. A field's comment has the event code/unit mask that counts them on
+ * Intel's CPUs, and the fixed counter that does.
+ */
 struct upmu_sim_totals {
     uint64_t instructions;   /* C0H/00H, fixed 0 */
     uint64_t cycles;         /* 3CH/00H, fixed 1 */
@@ -340,20 +347,22 @@ struct upmu_sim_totals {
     uint64_t bad_slots;      /* 73H/00H, fixed 4 (if the CPU has these) */
     uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
     uint64_t retiring_slots; /* C2H/02H, fixed 6 */
-    uint64_t uops;           /* Pentium 4: retired uops */
+    uint64_t uops;           /* retired uops: Pentium 4, AMD */
     uint64_t loads;          /* Pentium 4: loads among the uops */
     uint64_t stores;         /* Pentium 4: stores among the uops */
 };
 
 /*
- * Any other general event. Pentium 4: an occurrence at the unit whose even ESCR is `escr`, of class `event`, that
- * answers to the bits of `mask` (an allocation of IOQ or BSQ is encoded by these bits). A replay (3CCH, 09H) has its
- * bit of 3F1H as `payload` and its bit of 3F2H as `matrix`.
+ * An event without a field of its own in struct upmu_sim_burst. A counter counts the event if its select has `event`,
+ * `umask`, `umask2` (AMD: `event`, `high`, `umask`). Pentium 4: an occurrence at the unit whose even ESCR has the
+ * address `escr`; `event` is the event number in ESCR[30:25], `mask` has the bits of the event mask (ESCR[24:9]) that
+ * select the occurrence. For allocations of IOQ and BSQ, whose event masks contain codes, `mask` is the whole event
+ * mask. A replay (3CCH, 09H) needs the bit `payload` of MSR 3F1H, and the bit `matrix` of 3F2H.
  */
 struct upmu_sim_other {
     uint64_t count;
     uint64_t payload;  /* counts only while the event's payload register holds this; 0: always */
-    uint32_t counters; /* counts only on these general counters; 0: on all of them */
+    uint32_t counters; /* mask of the general counters that can count the event; 0: all of them */
     uint8_t event;
     uint8_t umask;
     uint8_t umask2;
@@ -365,10 +374,11 @@ struct upmu_sim_other {
 };
 
 /*
- * A piece of execution. Occurrences of each kind are spread evenly over it. A counter that overflows does so at the
- * exact occurrence, and its interrupt comes there (skid 0) or `skid` steps later; then the rest of the burst continues,
- * with the register values that the handler left. A step is the burst divided by its most frequent kind. An interrupt
- * shows the instruction that comes next: after k instructions `ip + k * ip_step`.
+ * A piece of execution on one CPU. Events of each kind are spread evenly over it. A core counter that overflows does so
+ * at the exact event; its interrupt comes there, or upmu_sim.skid steps later. Then the rest of the burst continues,
+ * with the register values that the handler left. A step is one of the equal parts of a burst, which has as many steps
+ * as events of its most frequent kind. An interrupt shows the instruction that comes next: after k instructions `ip + k
+ * * ip_step`.
  */
 struct upmu_sim_burst {
     uint64_t instructions;
@@ -388,7 +398,7 @@ struct upmu_sim_burst {
     uint64_t stores;
     struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* the list ends before the first entry with count 0 */
     uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has any; 0 means 1 */
-    uint32_t runs;                                /* for EDGE: number of runs of such cycles; 0 means 1 */
+    uint32_t runs;                                /* for EDGE: number of unbroken runs of such cycles; 0 means 1 */
     bool user;                                    /* ring 3 */
     bool smm;                                     /* the burst runs in system-management mode */
     bool in_tx;                                   /* the burst is inside one transaction */
@@ -421,7 +431,9 @@ struct upmu_sim_branch {
     bool reserved;                /* AMD, erratum 1452: bit 61 of the branch's target is set */
 };
 
-/* Let the current CPU take a branch. The branch counts no event: upmu_sim_events() does. */
+/*
+ * Let the current CPU take a branch: only its branch records change. Branches are counted by upmu_sim_events() alone.
+ */
 void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch);
 
 /* Execute a burst on the current CPU; interrupts are delivered on the way. */
@@ -470,7 +482,7 @@ enum upmu_sim_kind {
 struct upmu_sim_access {
     uint32_t kind;
     uint32_t cpu;
-    uint32_t address; /* MSR, RDPMC index, `where` << 12 | offset, low half of a physical address */
+    uint32_t address; /* MSR; RDPMC index; PCI: `where` << 12 | offset; memory: low half of the physical address */
     bool faulted;
     uint64_t value; /* read or written */
 };
@@ -482,7 +494,7 @@ struct upmu_sim_access {
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
 
-/* A mistake of the caller. */
+/* A mistake of a caller of the hooks, which is the library or a test. */
 struct upmu_sim_violation {
     const char *text; /* static */
     uint32_t address;
@@ -499,8 +511,8 @@ struct upmu_sim_counter {
     uint64_t wraps;       /* number of overflows so far */
     uint64_t abort_value; /* value at the start of the transaction (IN_TXCP) */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
-    uint32_t late;        /* steps until the counter's status bit shows */
-    bool selected_new;    /* AAK100: the select has changed since the counter last ran */
+    uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
+    bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */
 };
 
 /* Registers of a NetBurst core. Only the structure of the core's first CPU is used. */
@@ -510,9 +522,9 @@ struct upmu_sim_p4 {
     uint64_t tc_precise;              /* 3F0H */
     uint64_t replay;                  /* 3F1H */
     uint64_t matrix;                  /* 3F2H */
-    uint32_t pmi_due;                 /* counters that interrupt with their next event */
-    uint32_t carried;                 /* N17: counters whose bits 39:32 have just changed */
-    uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that set ENABLE or CASCADE */
+    uint32_t pmi_due;                 /* bit n: counter n interrupts with its next event */
+    uint32_t carried;                 /* N17: bit n: a carry has changed bits 39:32 of counter n */
+    uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that last wrote ENABLE or a cascade bit as 1 */
 };
 
 /* Registers of Intel's branch records. */
@@ -527,7 +539,7 @@ struct upmu_sim_lbr {
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the profile of the whole model */
     struct upmu_cpu *bound;
-    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: the CPU's counters stand still */
+    bool halted; /* Pentium 4: the hyper-thread is inactive (ACTIVE_THREAD); AMD: no core counter counts */
     bool offline; /* run_on_cpu cannot reach this CPU */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
@@ -563,7 +575,7 @@ struct upmu_sim_cpu {
     uint64_t metric_sum[UPMU_SIM_METRICS]; /* slots times 255ths since PERF_METRICS was written */
     uint64_t metric_slots;
     bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
-    uint8_t magic;      /* AAK100: how much of the sequence was seen */
+    uint8_t magic;      /* AAK100: 1: the 4 special selects run; 2: they ran, and were stopped */
     struct upmu_sim_p4 p4;
     struct upmu_sim_amd amd;
     struct upmu_sim_lbr lbr;
@@ -571,12 +583,12 @@ struct upmu_sim_cpu {
     uint32_t skid_left;
     uint32_t sticky_left;
     bool sticky_armed;
-    struct upmu_sim_interrupt where; /* what executes */
+    struct upmu_sim_interrupt where; /* next instruction, stack pointer and ring */
     /* The truth, which registers may not show */
     struct upmu_sim_totals truth[2];         /* [0] kernel, [1] user */
     uint64_t metric_truth[UPMU_SIM_METRICS]; /* slots times 255ths */
     uint32_t pmi_requests;                   /* interrupts that overflows asked for */
-    uint32_t pmi_dropped;                    /* interrupts lost at a masked LVTPC */
+    uint32_t pmi_dropped;                    /* interrupts that found LVTPC masked */
     uint32_t interrupts;                     /* interrupts delivered, of any kind */
     uint32_t foreign;                        /* foreign NMIs among `interrupts` */
     uint32_t merged;                         /* foreign NMIs that merged with a counter's NMI */
@@ -600,10 +612,10 @@ struct upmu_sim {
     upmu_sim_on_access *after_access;
     uint32_t fault_at;          /* number of the first access that faults, without effect; 0: none */
     uint32_t fault_until;       /* number of the last access that faults; 0: only `fault_at` */
-    uint32_t fault_address;     /* this MSR always faults */
+    uint32_t fault_address;     /* each access to this address faults, except RDPMC */
     bool expect_faults;         /* #GP is no violation */
     bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
-    uint32_t unmoved;           /* counters, by bit, that run but count nothing of a burst */
+    uint32_t unmoved;           /* bit n: counter n of each CPU runs, but counts nothing of a burst */
     uint32_t skid;              /* steps from overflow to interrupt; an access counts as a step */
     uint32_t status_lag;        /* steps from overflow to the status bit */
     uint32_t events_per_access; /* kernel instructions and cycles before each access */
@@ -633,7 +645,8 @@ struct upmu_sim {
 };
 
 /*
- * Make a machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT), with LVTPC set up for NMI but masked.
+ * Make a machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT; at most UPMU_SIM_CPUS), with LVTPC set
+ * up for NMI but masked.
  */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
 
@@ -643,7 +656,10 @@ void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_
 /* Return the profile of a CPU. */
 const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
-/* Return &sim->port, with all hooks. msr_faults_are_safe is true; change it there. */
+/*
+ * Return &sim->port. upmu_sim_init() has set its hooks for MSRs, RDPMC, CPUID, interrupts, time, other CPUs and the
+ * log; upmu_sim_uncore_init() adds those for PCI and memory. msr_faults_are_safe is true; a test may change it there.
+ */
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);
 
 /* Continue execution on this CPU. */
@@ -664,10 +680,16 @@ void upmu_sim_irqs(struct upmu_sim *sim, bool on);
 /* Choose how interrupts are delivered: UPMU_SIM_LVTPC_NMI or a vector 16…255. The mask bit stays. */
 void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
 
-/* Let firmware use counters: a running, interrupting cycle counter 0 and fixed counters. */
+/*
+ * Leave a CPU as firmware may: counter 0 counts cycles and requests interrupts, LVTPC is masked. Intel core PMU: fixed
+ * counters 0 to 2 are set to user mode as well, but GLOBAL_CTRL stops them.
+ */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
 
-/* Read or write a register without any rule or check; 0 if the model has no such register. */
+/*
+ * Read or write a register without any rule or check. If the model has no such register, the value read is 0, and a
+ * write is dropped.
+ */
 uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 

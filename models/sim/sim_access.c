@@ -31,7 +31,10 @@ static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, ui
     sim->in_callback = false;
 }
 
-/* Begin a numbered access. Time passes up to the access, and events that are due by then happen before it. */
+/*
+ * Begin a numbered access. Before the access happens: model time passes, events_per_access events are counted, one step
+ * passes (late status bits and interrupts come if they are due), and the test's before_access is called.
+ */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected)
 {
     unsigned cpu = sim->current;

@@ -72,7 +72,10 @@ static struct sa_where sa_find_node(struct upmu_sim *sim, unsigned cpu, uint32_t
     return where;
 }
 
-/* Find a register that is neither a counter nor a select. */
+/*
+ * Return where the value of any other register of a CPU is kept (no counter, select, global or IBS register); NULL: no
+ * register has this address.
+ */
 static uint64_t *sa_find_other(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

@@ -118,13 +118,20 @@ struct sa_where upmu_sim_amd_find(struct upmu_sim *sim, unsigned cpu, uint32_t m
 
 /* sim_amd_count.c */
 
-/* Does a core counter's select ask for an event of the northbridge? Only counters of family 16H or earlier can. */
+/*
+ * Does a core counter's select ask for an event of the northbridge? Core counters of families 0FH to 14H count these.
+ */
 bool upmu_sim_amd_is_nb(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 
-/* Return the core counters that can count the event of a select. */
+/*
+ * Return the mask of the core counters that can count the event of a select, without regard to how many counters exist.
+ */
 uint32_t upmu_sim_amd_counters(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 
-/* Is counter + 1 a running merge event? */
+/*
+ * Are `counter` and `counter` + 1 a merged pair: `counter` is even and has event 003H, and the other one is enabled
+ * with the merge event?
+ */
 bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /* sim_amd_ibs.c */
@@ -146,7 +153,10 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter
 /* Return the first CPU of the node that a CPU is in. */
 unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
 
-/* How many of a unit there are; the bits that its control keeps. */
+/*
+ * Return the number of counters of a unit (UPMU_SIM_UNIT_NB, LLC or UMC) of the CPU's node; 0: no such unit. The second
+ * function returns the bits that can be set in the unit's controls.
+ */
 unsigned upmu_sim_amd_units(const struct upmu_sim *sim, unsigned cpu, unsigned unit);
 uint64_t upmu_sim_amd_unit_bits(const struct upmu_sim *sim, unsigned cpu, unsigned unit);
 

@@ -29,8 +29,8 @@ static bool sa_several_bits(uint32_t mask)
 }
 
 /*
- * Find the counters of family 15H's events that are exceptions to the rule by groups (LX core.c
- * amd_get_event_constraints_f15h).
+ * Find the counters, as a mask, of an event of family 15H that is an exception to the rule by groups (LX core.c
+ * amd_get_event_constraints_f15h); false: the event is no exception.
  */
 static bool sa_f15h_exception(uint32_t event, uint32_t umask, uint32_t *out_counters)
 {
@@ -86,8 +86,8 @@ static bool sa_f15h_exception(uint32_t event, uint32_t umask, uint32_t *out_coun
 static uint32_t sa_f15h_counters(uint64_t select)
 {
     /*
-     * The counters that an event may use, by the event's bits 7:4: FP; LS; DC; CU; IC, DE; none; EX, LS; DE;
-     * northbridge.
+     * The mask of the counters that an event may use, by bits 7:4 of the event. The groups are FP (0, 1), LS (2, 3), DC
+     * (4, 5), CU (6, 7), IC and DE (8, 9), no events (AH, BH), EX and LS (CH), DE (DH), northbridge (EH, FH).
      */
     static const uint8_t groups[16] = {0x38, 0x38, 0x3f, 0x3f, 0x3f, 0x3f, 0x07, 0x07,
                                        0x07, 0x07, 0,    0,    0x3f, 0x07, 0,    0};
@@ -167,7 +167,10 @@ static bool sa_cache_event(const struct upmu_sim_profile *profile, bool misses, 
     return event == (misses ? 0x7eu : 0x7du) && umask == 0x07;
 }
 
-/* Return the count of an event that every program makes happen (LX core.c amd_perfmon_event_map). */
+/*
+ * Return how often the event of a select happens in a burst, if the burst has a field for the event (LX core.c
+ * amd_perfmon_event_map); else 0.
+ */
 static uint64_t sa_named(const struct upmu_sim *sim, unsigned cpu, uint64_t select, const struct upmu_sim_burst *burst)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -210,8 +213,8 @@ static uint64_t sa_others(unsigned counter, uint64_t select, unsigned unit, cons
 }
 
 /*
- * Return the events of the northbridge. The northbridge counts once for the node, and core counters of any core show
- * that.
+ * Return how many northbridge events a core counter counts in a burst. Counters with the same number on all cores of a
+ * node are one counter (rule AMD_NB_SHARED): the events that other cores have selected there count, too.
  */
 static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter,
                                const struct upmu_sim_burst *burst)
@@ -261,7 +264,9 @@ static uint64_t sa_conditioned(const struct upmu_sim *sim, unsigned cpu, unsigne
     return per_cycle > limit ? upmu_sim_divide(count * limit, per_cycle) : count;
 }
 
-/* Apply erratum 1292: retire events count too much. */
+/*
+ * Apply erratum 1292: counts of retire events are an eighth too high, except on counter 2 with bit 43 and without INT.
+ */
 static uint64_t sa_overcounted(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count)
 {
     static const uint16_t events[] = {0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc8, 0xc9, 0xca, 0xcc, 0xd1, 0x1c7, 0x1d0};
@@ -277,7 +282,9 @@ static uint64_t sa_overcounted(const struct upmu_sim *sim, unsigned cpu, unsigne
     return count;
 }
 
-/* Does a counter count a burst, by EN, ring, gates, mode, and its own abilities? */
+/*
+ * Does a counter count a burst: EN, ring, gates, and guest or host mode allow it, and the counter can count the event?
+ */
 static bool sa_listens(const struct upmu_sim *sim, unsigned cpu, unsigned counter, const struct upmu_sim_burst *burst)
 {
     uint64_t select = sim->cpu[cpu].select[counter];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AMD's instruction-based sampling: a unit for fetches, a unit for ops. Each counts up to its maximum, stores a sample
- * and waits until the sample was read. Layouts: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c.
+ * and waits until its VAL bit is cleared. Layouts: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c.
  */
 #include "models/sim/sim_amd.h"
 
@@ -15,7 +15,7 @@
 #define CAP_EXTENDED_COUNT 6
 #define CAP_LOAD_LATENCY 12
 #define CAP_DISABLE 13
-#define AGAIN 4u /* steps until an interrupt that cannot be cleared repeats */
+#define AGAIN 4u /* steps from the stop of a unit to an interrupt without a sample, and to the next */
 
 static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
 {
@@ -152,7 +152,7 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned index, unsigned count
         upmu_sim_amd_ibs_fire(sim, index);
 }
 
-/* Fill in the samples just taken, with the address of the instruction that was reached. */
+/* Complete the samples just taken: write the address of the instruction that was reached, and made-up data. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_amd *amd = &sim->cpu[index].amd;
@@ -173,7 +173,10 @@ void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
     amd->sampled = 0;
 }
 
-/* Return the value of an IBS control, which contains the count. */
+/*
+ * Return the value that a read of an IBS register shows. The controls of fetch and op contain the unit's present count
+ * (op: only without VAL).
+ */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, unsigned distance)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -188,7 +191,10 @@ uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, un
 
 /* ---- Writes ---- */
 
-/* Do what the stop of a unit brings about: errata and late interrupts. */
+/*
+ * A unit's EN was cleared; `old` is its control before. Schedule the interrupt that comes although there is no sample:
+ * on family 10H by erratum 420, else with rule HAZARD_AMD_IBS_LATE.
+ */
 static void sa_stopped(struct upmu_sim *sim, unsigned index, uint64_t old)
 {
     struct upmu_sim_amd *amd = &sim->cpu[index].amd;
@@ -210,7 +216,7 @@ static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
 
     cpu->amd.ibs[SA_FETCH_CTL] = value;
     if (value & SA_FETCH_EN && old & SA_FETCH_EN && needs_edge) {
-        /* The count continues. A unit that has reached its maximum does not begin a new count. */
+        /* No rising EN: the count continues. If the unit holds a sample, it does not count again until EN rises. */
         cpu->amd.fetch_waiting = cpu->amd.fetch_waiting || old & SA_FETCH_VAL;
     } else if (value & SA_FETCH_EN) {
         cpu->amd.fetch_waiting = false;

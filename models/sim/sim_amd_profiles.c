@@ -176,7 +176,7 @@ static void sa_leaf_1(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
              (sa_family(profile) >= 0xf ? 1u << 25 | 1u << 26 : 0) | (sim->cpus > 1 ? 1u << 28 : 0);
 }
 
-/* Answer leaf 8000_001EH: threads of a core, nodes. */
+/* Answer leaf 8000_001EH: the APIC number, the hyper-threads of a core and the core's number, the node's number. */
 static void sa_leaf_1e(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
 {
     uint32_t threads = sim_is(sim, cpu)->flags & UPMU_SIM_SMT && sim->cpus > 1 ? 2 : 1;

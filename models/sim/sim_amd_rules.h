@@ -10,8 +10,9 @@
 
 /*
  * Rules in the form of UPMU_SIM_RULES; rules of that list that mention no Intel register hold for AMD, too. APM: AMD
- * APM vol 2 (24593) chapter 13; LX: Linux arch/x86/events/amd; KVM: arch/x86/kvm/svm/pmu.c, kvm/pmu.c, kvm/lapic.c;
- * KST: Linux selftests kvm/x86 svm_pmu_host_guest_test.c; PERFCTR: perfctr 2.6.42.
+ * APM vol 2 (24593) chapter 13; BKDG, PPR: AMD's manuals of a family; LX: Linux arch/x86/events/amd; KVM:
+ * arch/x86/kvm/svm/pmu.c, kvm/pmu.c, kvm/lapic.c; KST: Linux selftests kvm/x86 svm_pmu_host_guest_test.c; PERFCTR:
+ * perfctr 2.6.42.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_AMD(R)                                                                                         \
@@ -124,7 +125,7 @@
     R(CHECK_AMD_BRS, 1, "violation: C000_010FH bits 4:3 not 11B (Zen 3)", "LX brs.c")
 /* clang-format on */
 
-/* Numbers of registers besides the core's counters and selects. */
+/* The most counters of each unit of a node; branch records, and IBS registers, of a CPU. */
 #define UPMU_SIM_AMD_NB 16
 #define UPMU_SIM_AMD_LLC 6
 #define UPMU_SIM_AMD_UMC 16
@@ -170,7 +171,7 @@ struct upmu_sim_amd_facts {
 
 /* AMD's registers on one CPU; registers that a node shares are those of its first CPU. */
 struct upmu_sim_amd {
-    uint64_t legacy_select[4]; /* AMD_ALIAS off */
+    uint64_t legacy_select[4]; /* used with rule AMD_ALIAS off */
     uint64_t legacy_counter[4];
     uint64_t efer; /* bit 12: SVME */
     uint64_t hwcr; /* bit 30: IRPERF counts */
@@ -183,10 +184,10 @@ struct upmu_sim_amd {
     uint64_t lbr_select;
     uint64_t debug_extension;
     uint32_t random;
-    uint32_t ibs_left;  /* steps until IBS interrupts */
+    uint32_t ibs_left;  /* steps until IBS interrupts; 0: no interrupt is under way */
     bool fetch_waiting; /* the fetch unit waits for a rising EN */
     bool stuck;         /* erratum 420: the interrupt repeats */
-    uint8_t sampled;    /* samples that are to be filled in: 1 fetch, 2 op */
+    uint8_t sampled;    /* samples to be completed by upmu_sim_amd_ibs_fill(): bit 0 fetch, bit 1 op */
     bool legacy_used, extended_used;
 };
 

@@ -83,7 +83,10 @@ static uint64_t sa_unit_happened(const struct upmu_sim *sim, unsigned cpu, unsig
     return sum;
 }
 
-/* Add to a memory controller's counter, which stops at its end. */
+/*
+ * Return the value of a memory controller's counter after `count` more events. A counter that would wrap stays at its
+ * maximum, with bit 48 set.
+ */
 static uint64_t sa_umc_sum(const struct upmu_sim *sim, uint64_t value, uint64_t count)
 {
     if (value + count <= SA_COUNTER_MASK || !sim_on(sim, UPMU_SIM_RULE_AMD_UMC_SATURATES))

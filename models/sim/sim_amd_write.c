@@ -48,7 +48,7 @@ static uint64_t sa_select_kept(const struct upmu_sim *sim, unsigned cpu, unsigne
     return bits;
 }
 
-/* Let counters of northbridge events, on all cores of the node, begin again at 0. */
+/* K8 revision E: a write of a select sets core counters of northbridge events, on all cores of the node, to 0. */
 static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
 {
     if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers of all files of the model: records of the caller's mistakes, requests of interrupts up to the local APIC's
+ * Functions for all files of the model: records of the caller's mistakes, requests of interrupts up to the local APIC's
  * performance-counter entry (Intel SDM vol 3 10.5.1, Linux arch/x86/kvm/lapic.c), a division.
  */
 #include "models/sim/sim_intern.h"

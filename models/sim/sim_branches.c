@@ -27,7 +27,7 @@
 #define AMD_1452 SIM_BIT(61)
 #define AMD_ADDRESS (SIM_BIT(58) - 1u)
 
-/* Formats of PERF_CAPABILITIES[5:0]. */
+/* Layouts of branch records, by PERF_CAPABILITIES[5:0]. */
 enum { FORMAT_32, FORMAT_LIP, FORMAT_EIP, FORMAT_FLAGS, FORMAT_TSX, FORMAT_INFO, FORMAT_TIME, FORMAT_INFO2 };
 
 enum stack_kind {
@@ -59,7 +59,7 @@ static const struct sim_stack {
     [STACK_ARCH] = {0x1500, 0x1600, 0x1200, 32, false, false},
 };
 
-/* Models of family 6 by their numbers; 0 after the last of a kind. */
+/* Model numbers (family 6) of the CPUs that have each kind of stack; 0 after the last of a kind. */
 static const uint8_t stack_models[STACK_ARCH][24] = {
     [STACK_CORE] = {0x0f, 0x16, 0x17, 0x1d},
     [STACK_ATOM] = {0x1c, 0x26, 0x27, 0x35, 0x36},
@@ -98,7 +98,10 @@ bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile)
     return kind_of(profile) == STACK_ARCH;
 }
 
-/* Answer leaf 1CH: one depth; lost in deep sleep; privilege, kinds, call stack; mispredictions, times, types. */
+/*
+ * Answer leaf 1CH. EAX: 32 entries are the only depth; bit 30: deep sleep loses the entries. EBX: branches are filtered
+ * by privilege and by kind, there is a call-stack mode. ECX: entries have misprediction, cycles and type of the branch.
+ */
 void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4])
 {
     if (kind_of(profile) != STACK_ARCH)
@@ -142,7 +145,10 @@ static bool is_recording(const struct upmu_sim *sim, unsigned index)
     return (kind_of(profile) == STACK_ARCH ? cpu->lbr.ctl : cpu->debugctl) & 1u;
 }
 
-/* Bits by the kind of a branch: of a select, where they exclude the kind, and of LBR_CTL, where they include it. */
+/*
+ * The bit of each kind of branch. In LBR_SELECT, Intel's or AMD's, the bit excludes the kind; in LBR_CTL (second table)
+ * the bit includes it.
+ */
 static const uint32_t select_bit[] = {
     [UPMU_SIM_BRANCH_COND] = 1u << 2,   [UPMU_SIM_BRANCH_CALL] = 1u << 3,     [UPMU_SIM_BRANCH_IND_CALL] = 1u << 4,
     [UPMU_SIM_BRANCH_RETURN] = 1u << 5, [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 6, [UPMU_SIM_BRANCH_JUMP] = 1u << 7,
@@ -151,7 +157,7 @@ static const uint32_t ctl_bit[] = {
     [UPMU_SIM_BRANCH_COND] = 1u << 16, [UPMU_SIM_BRANCH_JUMP] = 1u << 17,     [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 18,
     [UPMU_SIM_BRANCH_CALL] = 1u << 19, [UPMU_SIM_BRANCH_IND_CALL] = 1u << 20, [UPMU_SIM_BRANCH_RETURN] = 1u << 21,
     [UPMU_SIM_BRANCH_FAR] = 1u << 22};
-/* Types of branches in an architectural entry. */
+/* Numbers of the branch's kind in an architectural entry, from bit 56 of LBR_INFO on. */
 static const uint8_t type_of[] = {
     [UPMU_SIM_BRANCH_COND] = 0,     [UPMU_SIM_BRANCH_IND_JUMP] = 1, [UPMU_SIM_BRANCH_JUMP] = 2,
     [UPMU_SIM_BRANCH_IND_CALL] = 3, [UPMU_SIM_BRANCH_CALL] = 4,     [UPMU_SIM_BRANCH_RETURN] = 5,
@@ -240,7 +246,10 @@ static void record_intel(const struct upmu_sim_profile *profile, struct upmu_sim
     }
 }
 
-/* Does a model record aborts twice, the second time without the bit? Haswell does, Broadwell does not. */
+/*
+ * Does a CPU of this model number record an abort twice, the second time without the abort bit? Haswell does, Broadwell
+ * does not.
+ */
 static bool records_aborts_twice(const struct upmu_sim *sim, unsigned model)
 {
     return (model == 0x3c || model == 0x3f || model == 0x45 || model == 0x46) &&
@@ -285,7 +294,10 @@ void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
 
 /* ---- Registers ---- */
 
-/* Check that nothing is recorded when an entry is read: otherwise entries of different moments would be mixed. */
+/*
+ * Check that branches are not being recorded when an entry, or LBR_TOS, is accessed: the caller would get entries of
+ * different moments.
+ */
 static void check_entry(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     if (is_recording(sim, index) && sim_on(sim, UPMU_SIM_RULE_CHECK_LBR_READ))
@@ -316,7 +328,7 @@ uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned index, uint32_t
     return NULL;
 }
 
-/* Is this the address of a register of entries? */
+/* Is `msr` the source, target or information of an entry? */
 static bool is_entry(const struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     const struct sim_stack *stack = &stacks[kind_of(sim_is(sim, index))];

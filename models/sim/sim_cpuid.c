@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUID of the CPUs that the silicon model can be.
+ * CPUID of the profiles in sim_profiles.c; the other families' CPUID is called from here.
  */
 #include "models/sim/sim_intern.h"
 
@@ -70,7 +70,10 @@ static void cpuid_topology(const struct upmu_sim *sim, unsigned cpu, uint32_t su
     }
 }
 
-/* Answer leaf 7: transactions, forced aborts, hybrid; subleaf 1: leaf 23H exists. */
+/*
+ * Answer leaf 7. Subleaf 0: transactions, processor trace, forced aborts, hybrid, architectural branch records; subleaf
+ * 1: leaf 23H exists.
+ */
 static void cpuid_features(const struct upmu_sim_profile *profile, uint32_t subleaf, uint32_t out[4])
 {
     if (subleaf == 0) {

@@ -199,7 +199,11 @@ static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst
     truth->stores += burst->stores;
 }
 
-/* Begin or end a transaction. IN_TXCP: a counter does not count an aborted transaction (Linux core.c). */
+/*
+ * Begin or end the transaction of a burst, if there is one. At the begin the microcode may change counter 3 (rule
+ * ERRATUM_TFA). If the transaction aborts, counters with IN_TXCP get the value that they had at the begin (Linux
+ * core.c).
+ */
 static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *burst, bool end)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Choose the registers of the profile's family: Intel core, Pentium 4 or AMD.
+ * Call the functions of the profile's family, which is Intel core, Pentium 4 or AMD.
  */
 #include "models/sim/sim_intern.h"
 
@@ -42,8 +42,8 @@ bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t m
 }
 
 /*
- * Can a counter of one CPU count what another CPU executes? Hyper-threads of one core can; on AMD all cores share the
- * northbridge.
+ * Can a counter of one CPU count what another CPU executes? On a core with hyper-threads the other hyper-thread's can.
+ * On AMD the answer is always yes, since cores share the northbridge: upmu_sim_amd_delta() tells nodes apart.
  */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
 {
@@ -72,7 +72,7 @@ uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned
     if (sim_is_amd(sim))
         return upmu_sim_amd_room(sim, cpu, counter);
     left = sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value;
-    return left == ~UINT64_C(0) ? left : left + 1u; /* 64-bit counters: one less than the room */
+    return left == ~UINT64_C(0) ? left : left + 1u; /* 2^64 does not fit: one less */
 }
 
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t count,

@@ -34,7 +34,7 @@ uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile)
     return sim_general_bits(profile) | ((SIM_BIT(profile->fixed) - 1u) & ~(uint64_t)profile->fixed_holes) << 32;
 }
 
-/* Return the counter whose block of four registers begins at this address (version 6), or UPMU_SIM_COUNTERS. */
+/* Return the counter whose block of four registers contains this address (version 6), or UPMU_SIM_COUNTERS. */
 static unsigned sim_block_counter(uint32_t msr)
 {
     if (msr - SIM_MSR_V6_GENERAL < 4u * UPMU_SIM_GENERAL)
@@ -72,8 +72,8 @@ unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint
 }
 
 /*
- * Find CFG_B or CFG_C of a counter. Leaf 23H subleaf 2 says which counters reload and are reloaded, subleaf 5 which
- * have architectural PEBS.
+ * Find CFG_B or CFG_C of a counter. Leaf 23H subleaf 2 says which counters can be reloaded (EAX, EBX) and which
+ * counters' overflows can cause it (ECX, EDX); subleaf 5 says which counters have architectural PEBS.
  */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable)
 {
@@ -166,7 +166,10 @@ static bool sim_has_capabilities(const struct upmu_sim *sim, unsigned index)
     return sim_is(sim, index)->flags & UPMU_SIM_PDCM || !sim_on(sim, UPMU_SIM_RULE_CAP_NEEDS_PDCM);
 }
 
-/* Return what PERF_METRICS shows. Fractions have no meaning unless the slots were set to 0 together with them. */
+/*
+ * Return the value that a read of PERF_METRICS shows. The bits are inverted if fixed counter 3, which counts the slots,
+ * was written and PERF_METRICS was not written after it: the fractions have no meaning then (rule METRICS_ORDER).
+ */
 static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -270,7 +273,10 @@ bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint3
            (msr == SIM_MSR_CAPABILITIES || upmu_sim_intel_payload_at(profile, msr) < UPMU_SIM_PAYLOADS);
 }
 
-/* Access a register that does not exist; false: #GP. Linux KVM ignores accesses to PMC0 and PMC1. */
+/*
+ * Is an access to a register that does not exist ignored? False: #GP. If rule MISSING_COUNTER is off, accesses to PMC0
+ * and PMC1 are ignored, as Linux KVM does it.
+ */
 bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr)
 {
     if (msr - SIM_MSR_COUNTER < 2u && !sim_on(sim, UPMU_SIM_RULE_MISSING_COUNTER))

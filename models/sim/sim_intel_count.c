@@ -56,7 +56,9 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
            (nibble & 8u ? SIM_SELECT_INT : 0) | (nibble & 3u ? SIM_SELECT_EN : 0);
 }
 
-/* Do the gates let a counter count? */
+/*
+ * Do the gates (the counter's bit in GLOBAL_CTRL; from version 4 on, no freeze in GLOBAL_STATUS) let a counter count?
+ */
 static bool sim_gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     const struct upmu_sim_cpu *c = &sim->cpu[cpu];
@@ -176,9 +178,9 @@ static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
 }
 
 /*
- * Apply CMASK, INV and EDGE. `count` occurrences come `per_cycle` at a time, each time in one cycle; these cycles come
- * in `runs` runs, with idle cycles between the runs. INV and EDGE without CMASK: INV has no effect, EDGE counts the
- * runs.
+ * Apply CMASK, EQ, INV and EDGE. `count` occurrences come `per_cycle` at a time, each time in one cycle; these cycles
+ * come in `runs` runs, with idle cycles between the runs. INV and EDGE without CMASK: INV has no effect, EDGE counts
+ * the runs.
  */
 static uint64_t sim_conditioned(const struct upmu_sim *sim, uint64_t config, uint64_t count,
                                 const struct upmu_sim_burst *burst)
@@ -318,8 +320,8 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
 }
 
 /*
- * Reload the counters that name this one (CFG_B) from their CFG_C; true: this counter is reloaded itself, and shows no
- * overflow.
+ * `counter` has overflowed: reload each counter that has the bit of `counter` in its CFG_B, with the value in its
+ * CFG_C. True: `counter` itself is one of them, and its overflow sets no status bit and requests no interrupt.
  */
 static bool reload_counters(struct upmu_sim *sim, unsigned index, unsigned counter)
 {

@@ -11,7 +11,11 @@ static bool sim_any_allowed(const struct upmu_sim_profile *profile)
     return profile->version >= 3 && !profile->any_deprecated;
 }
 
-/* Return the value that a sampling counter gets, by errata of INST_RETIRED and the shortest period. */
+/*
+ * Return the value that a counter gets by a write of `value`. A counter with INT whose value is in the upper half is
+ * taken to be sampling: a period that is too short is a violation, and BDM55 drops the low 6 bits of INST_RETIRED's
+ * period.
+ */
 static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -75,7 +79,10 @@ static uint64_t sim_select_writable(const struct upmu_sim *sim, unsigned index, 
     return mask;
 }
 
-/* AAK100: give a wrong value to counters that start with a new event without the sequence. */
+/*
+ * AAK100: each general counter that begins to count a new event gets a wrong value, unless its select was written after
+ * the sequence that sim_watch_magic() recognises. Once a counter runs, the sequence is needed again.
+ */
 static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -95,7 +102,10 @@ static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
         cpu->magic = 0;
 }
 
-/* AAK100: notice the sequence that prevents the error (Linux intel_pmu_nhm_workaround). */
+/*
+ * AAK100: recognise the sequence that prevents the error (Linux intel_pmu_nhm_workaround): counters 0 to 3 are enabled
+ * with the selects below (cpu->magic is 1), then GLOBAL_CTRL is 0 (cpu->magic is 2).
+ */
 static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
 {
     static const uint32_t magic[] = {0x4300b5, 0x4300d2, 0x4300b1, 0x4300b1};
@@ -109,7 +119,10 @@ static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
         cpu->magic = 2;
 }
 
-/* Check and adjust counters that may have begun to run. */
+/*
+ * A write may have started counters: apply AAK100 to their values. Counter 3 must not run while transactions may use it
+ * (UPMU_SIM_TFA).
+ */
 static void sim_started(struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -128,8 +141,8 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
     if (value & ~sim_select_writable(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
         return false;
     /*
-     * If one enable bit is for both counters, one counter can only be stopped by an event at no privilege (Linux
-     * arch/x86/events/intel/p6.c).
+     * Where the enable bit of select 0 is for both counters, one counter can only be stopped by a select without USR
+     * and OS (Linux arch/x86/events/intel/p6.c): this is allowed while the counter runs.
      */
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_intel_runs(sim, index, counter) && value != old &&
         value & SIM_SELECT_EN &&
@@ -137,7 +150,7 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
          !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
         upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
     if ((value ^ old) & 0xffffu)
-        cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence the counter starts right */
+        cpu->counter[counter].selected_new = cpu->magic != 2; /* 2: the sequence came before */
     cpu->select[counter] = value;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
         cpu->status &= ~sim_global_bit(counter);

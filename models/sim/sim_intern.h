@@ -15,8 +15,8 @@
  *   sim_p4_profiles.c  which Pentium 4s, their CPUID
  *   sim_amd*.c         AMD (sim_amd.h)
  *   sim_branches.c     branch records of Intel and AMD
- *   sim_family.c       Intel core, Pentium 4 or AMD
- *   sim_profiles.c     which CPUs
+ *   sim_family.c       calls the functions of the CPU's family: Intel core, Pentium 4 or AMD
+ *   sim_profiles.c     which CPUs of Intel, without Pentium 4s
  *   sim_cpuid.c        their CPUID
  *   sim_rules.c        the table of rules
  *   sim_uncore*.c      units outside the cores (sim_uncore_intern.h)
@@ -138,7 +138,7 @@ static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, un
     return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
 }
 
-/* Return the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
+/* Return the mask of the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
 static inline uint64_t sim_global_bit(unsigned counter)
 {
     return sim_is_fixed(counter) ? SIM_BIT(32u + counter - UPMU_SIM_FIXED) : SIM_BIT(counter);
@@ -154,21 +154,24 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 
 /* sim_base.c */
 
-/* Record a mistake of the caller. */
+/* Record a mistake of the caller of a hook; `address` and `value` are those of the access, `text` is static. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
 
-/* A counter of this CPU asks for its interrupt now. */
+/* Request the interrupt of a counter of this CPU. The request reaches the local APIC sim->skid steps later (0: now). */
 void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
 
-/* The local APIC has a request of this CPU: a pending interrupt, or what its entry says. */
+/*
+ * Let a request reach the local APIC of this CPU. LVTPC decides: an NMI or a vector becomes pending (upmu_sim_poll()
+ * delivers it), or the request is dropped because of the mask bit, or LVTPC's delivery mode is a violation.
+ */
 void upmu_sim_raise_pmi(struct upmu_sim *sim, unsigned cpu);
 
-/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
+/* Return a / b; b is not 0. The operator / on 64-bit numbers would call libgcc on i386. */
 uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
 
 /* sim_access.c */
 
-/* Only with interrupts off, or in an NMI, is this hook to be called. */
+/* Record a violation with this text if interrupts are on and the CPU is not in an NMI: a hook must not be called so. */
 void upmu_sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address);
 
 /*
@@ -197,13 +200,13 @@ void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const str
 /* Deliver all pending interrupts that can be delivered. */
 void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 
-/* Let a number of steps pass on this CPU: late status bits and interrupts arrive. */
+/* Let a number of steps (see struct upmu_sim_burst) pass on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
 /* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
 uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
-/* Write the LVTPC of a CPU. */
+/* Write the LVTPC of a CPU. If the new value is not masked, a request that was kept reaches the local APIC now. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
 /* sim_family.c: calls functions of sim_intel.c, sim_p4.c or sim_amd.c, by the profile. */
@@ -228,17 +231,20 @@ bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, u
 uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                                const struct upmu_sim_burst *burst);
 
-/* Return the number of events until the counter wraps, or until another effect that the family has. */
+/*
+ * Return how many more events the counter counts until a burst must be cut: the counter wraps, IBS takes a sample, or
+ * (on a Pentium 4) an interrupt is due or an overflow is forced at the next event.
+ */
 uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /* Add `count` events of this burst to a counter. */
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                            const struct upmu_sim_burst *burst);
 
-/* Show the late status bit of a counter. */
+/* Set the status bit of a counter that overflowed sim->status_lag steps ago. */
 void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* sim_p4.c, sim_p4_count.c: `cpu` is a thread; `home` is the CPU that holds its core's registers. */
+/* sim_p4.c, sim_p4_count.c: `cpu` is a hyper-thread; `home` is the CPU that holds its core's registers. */
 
 unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
 unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);
@@ -250,7 +256,7 @@ unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address);
 /* Return the address of the ESCR that a counter sees with this CCCR; 0: the select is not wired. */
 uint32_t upmu_sim_p4_wired(const struct upmu_sim *sim, unsigned counter, uint64_t cccr);
 
-/* Can this counter reach the unit of this ESCR? */
+/* Is there an ESCR select with which this counter sees the ESCR at `address`, or the other one of its pair? */
 bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t address);
 
 /* Is a counter enabled: by ENABLE, or by a cascade that has started it? */
@@ -270,7 +276,7 @@ uint64_t upmu_sim_p4_room(const struct upmu_sim *sim, unsigned cpu, unsigned cou
 void upmu_sim_p4_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
 void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* Does an OVF of the core ask for an interrupt of this thread? */
+/* Is there an OVF in the core's CCCRs that keeps an interrupt request of this hyper-thread asserted? */
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
 
 /* Can a counter of `cpu` count what CPU `from` executes? */
@@ -295,13 +301,16 @@ uint64_t upmu_sim_amd_room(const struct upmu_sim *sim, unsigned cpu, unsigned co
 void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                         const struct upmu_sim_burst *burst);
 
-/* Put the instructions that were executed into the samples that IBS has just taken. */
+/* Complete the samples that IBS has just taken on this CPU: write the address of the instruction that was reached. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
 
 /* Let the interrupt of IBS come now. */
 void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
 
-/* Add a burst that is over to counters that do not interrupt at the exact occurrence. */
+/*
+ * Add a whole burst, when it is over, to the counters whose overflows do not cut bursts: IRPERF, and the counters of
+ * the node (sim_amd_shared.c).
+ */
 void upmu_sim_amd_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
 /* sim_amd_profiles.c */
@@ -325,7 +334,10 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint6
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* Return the counter of an address (or UPMU_SIM_COUNTERS), and its payload row (or UPMU_SIM_PAYLOADS). */
+/*
+ * Return the counter that an address accesses; UPMU_SIM_COUNTERS: none. The second function returns the first row of
+ * profile->payload that has the address; UPMU_SIM_PAYLOADS: none.
+ */
 unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
 
@@ -338,10 +350,15 @@ unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint
 /* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
 
-/* Is there a control register at this address? */
+/*
+ * Is there a register at this address that is neither a counter, select or payload nor for reloads or branch records?
+ */
 bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* Does a register that is promised fault? May a missing one be accessed (false: #GP)? */
+/*
+ * Does an access to a register that CPUID promises fault (UPMU_SIM_FEATURES_FAULT)? The second function: is an access
+ * to a register that does not exist ignored? False: the access meets #GP.
+ */
 bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr);
 bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr);
 
@@ -358,16 +375,21 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
 /* Do what an overflow of the counter does: status, freeze, interrupt request. */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* Return the payload register that a select uses (its first row), or UPMU_SIM_PAYLOADS. */
+/*
+ * Return the payload register that the event of a select uses, as the first row of profile->payload with its address;
+ * UPMU_SIM_PAYLOADS: the event uses none.
+ */
 unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select);
 
-/* Return the CPU that holds a payload register for `cpu`: on Nehalem hyper-threads share OFFCORE_RSP. */
+/* Return the CPU that holds a payload register for `cpu`: with UPMU_SIM_SHARED_PAYLOAD two CPUs share OFFCORE_RSP. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload);
 
 /* Add the slots that fixed counter 3 has counted of this burst to PERF_METRICS. */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned cpu, uint64_t slots, const struct upmu_sim_burst *burst);
 
-/* Do what a count does elsewhere (errata): the counter has counted `count` events. */
+/*
+ * Apply erratum BJ122 after a counter has counted `count` events: the other hyper-thread's counter may count them, too.
+ */
 void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
 
 /* sim_cpuid.c */
@@ -382,7 +404,7 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
 
 void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
 
-/* Record that a hook of the port is called, or returns. */
+/* Record the call of a hook of the port, or its return, as a branch of the current CPU. */
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
 
 /*

@@ -93,7 +93,7 @@ static unsigned nb_group(unsigned counter)
     return counter < 12 ? counter >> 2 : 3;
 }
 
-/* Return the side of a counter: 0, 1; 4, 5; 8, 9; 12, 13, 16 see the even side. */
+/* Return 0 if a counter sees the even ESCRs (counters 0, 1, 4, 5, 8, 9, 12, 13, 16), 1 if the odd ones. */
 static unsigned nb_side(unsigned counter)
 {
     return counter < 16 ? counter >> 1 & 1u : counter & 1u;
@@ -123,7 +123,10 @@ bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t 
 
 /* ---- Running ---- */
 
-/* The counter whose overflow starts this one, by bit 30 and by bit 11. */
+/*
+ * The initiator of each counter: if CCCR bit 30 (CASCADE) of the counter is set, an overflow of the initiator starts
+ * the counter. Initiators by CCCR bit 11 are in nb_cascaded().
+ */
 static const uint8_t nb_initiator[UPMU_SIM_P4_COUNTERS] = {2,  3, 0, 1,  6,  7,  4,  5,  10,
                                                            11, 8, 9, 14, 15, 12, 13, 14, 15};
 
@@ -187,7 +190,10 @@ void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu)
         sim->cpu[cpu].misc_enable |= SIM_BIT(11) | SIM_BIT(12);
 }
 
-/* Leave a core as a BIOS or a crashed kernel may: cycles of both rings on counter 0, interrupting. */
+/*
+ * Leave a core as a BIOS or a crashed kernel may: counter 0 counts the cycles of hyper-thread `cpu` in both rings, and
+ * interrupts that hyper-thread.
+ */
 void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     unsigned thread = cpu - upmu_sim_p4_home(sim, cpu);
@@ -199,7 +205,7 @@ void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu)
 
 /* ---- Reads ---- */
 
-/* Is this a register that exists on 0F43H, but that no driver needs? */
+/* Is this a register that exists on 0F43H, but that no driver needs? Each access to it is a violation. */
 static bool nb_untouchable(const struct upmu_sim *sim, uint32_t msr)
 {
     return msr - 0x3f5u < 4u || (msr >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_escr(sim, msr) == UPMU_SIM_P4_ESCRS);
@@ -298,7 +304,7 @@ static bool nb_write_counter(struct upmu_sim *sim, unsigned cpu, unsigned index,
     return true;
 }
 
-/* Check values that must not be written, whatever their effect is. */
+/* Check a value that is written to a CCCR: the violations below do not depend on the effect of the write. */
 static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value)
 {
     unsigned home = upmu_sim_p4_home(sim, cpu);
@@ -320,7 +326,7 @@ static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, ui
     nb_check_sibling(sim, cpu, index, msr, value);
 }
 
-/* N17: a stop loses a carry that is not 8 events old. */
+/* N17: the counter stops less than 8 events after a carry into bits 39:32: the carry is lost. */
 static void nb_lose_carry(struct upmu_sim *sim, unsigned home, unsigned index)
 {
     struct upmu_sim_cpu *core = &sim->cpu[home];

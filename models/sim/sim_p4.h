@@ -30,7 +30,7 @@
 #define P4_ESCR_MASK(escr) ((uint32_t)((escr) >> 9 & 0xffffu))
 #define P4_ESCR_EVENT(escr) ((uint32_t)((escr) >> 25 & 0x3fu))
 
-/* Units, by the address of their even ESCR. */
+/* Units of a NetBurst core, which are parts of the core: each by the address of its even ESCR. */
 #define P4_BSU 0x3a0u
 #define P4_FSB 0x3a2u
 #define P4_FIRM 0x3a4u

@@ -3,14 +3,16 @@
  * When a counter of the Pentium 4 counts, how much it counts, and what an overflow does. Sources are with the rules in
  * models/sim/sim.h.
  *
- * A burst is the execution of one thread. The clocks of two threads that run at the same moment are two bursts, and
- * count as clocks in which both are active.
+ * A burst is the execution of one hyper-thread. If both hyper-threads of a core run at the same time, that is two
+ * bursts, one after the other. In the clocks of each burst both hyper-threads are active, unless one is halted.
  */
 #include "models/sim/sim_p4.h"
 
 /* ---- Running ---- */
 
-/* Return the ESCR that a counter sees, and its address; 0: the counter sees none. */
+/*
+ * Return the value of the ESCR that a counter sees, and in *out_address its address; 0 in both: the counter sees none.
+ */
 static uint64_t nb_seen(const struct upmu_sim *sim, unsigned home, unsigned counter, uint32_t *out_address)
 {
     const struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;
@@ -29,13 +31,13 @@ bool upmu_sim_p4_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter
     return nb_seen(sim, home, counter, &address) & 0xfu;
 }
 
-/* ---- Threads and units of an event ---- */
+/* ---- Hyper-threads and units of an event ---- */
 
 struct nb_view {
     const struct upmu_sim *sim;
     const struct upmu_sim_burst *burst;
     unsigned home;
-    unsigned thread; /* the executing thread */
+    unsigned thread; /* the hyper-thread that executes the burst: 0, 1 */
 };
 
 static bool nb_independent(uint32_t unit, uint32_t event)
@@ -63,7 +65,7 @@ static bool nb_ring_ignored(const struct nb_view *view, uint32_t unit, uint32_t 
            (event == 0x03 && view->sim->profile->signature < 0xf27 && sim_on(view->sim, UPMU_SIM_RULE_P4_IOQ_CPL));
 }
 
-/* Do the thread and ring bits of an ESCR include what is executed? */
+/* Do bits 3:0 of an ESCR (T0 OS, T0 USR, T1 OS, T1 USR) include the hyper-thread and the ring of the burst? */
 static bool nb_sees(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim *sim = view->sim;
@@ -79,7 +81,7 @@ static bool nb_sees(const struct nb_view *view, uint32_t unit, uint64_t escr)
     return rings & (view->burst->user ? 1u : 2u);
 }
 
-/* Is the unit at work: does an enabled counter reach one of its ESCRs? */
+/* Is the unit at work: is there an enabled counter that can see an ESCR of the unit? */
 static bool nb_unit_works(const struct nb_view *view, uint32_t unit)
 {
     for (unsigned i = 0; i < UPMU_SIM_P4_COUNTERS; i++) {
@@ -96,7 +98,7 @@ static uint64_t nb_escr_at(const struct nb_view *view, uint32_t address)
 
 /* ---- Tags ---- */
 
-/* Return the mask bits of uop_type that are tagged now: 1 loads, 2 stores. */
+/* Return which uops are tagged now by uop_type at the RAT, as bits of its event mask: bit 1 loads, bit 2 stores. */
 static uint32_t nb_front_tags(const struct nb_view *view)
 {
     uint32_t tags = 0;
@@ -117,7 +119,7 @@ static uint64_t nb_front_tagged(const struct nb_view *view)
     return (tags & 2u ? view->burst->loads : 0) + (tags & 4u ? view->burst->stores : 0);
 }
 
-/* Return the tags that an occurrence at the FIRM unit gets. */
+/* Return the mask of the tags that an occurrence at the FIRM unit gets. */
 static uint32_t nb_execution_tags(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     uint32_t tags = 0;
@@ -143,7 +145,10 @@ static bool nb_upstream(const struct nb_view *view, uint32_t address, uint32_t e
            nb_unit_works(view, address);
 }
 
-/* Is this kind of replay tagged? */
+/*
+ * Is this replay tagged: are bit 24 and its own bit of 3F1H set, and its bit of 3F2H, and does an upstream ESCR select
+ * the event that a MOB or split replay needs?
+ */
 static bool nb_replay_tagged(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     const struct upmu_sim_p4 *p4 = &view->sim->cpu[view->home].p4;
@@ -184,13 +189,15 @@ static unsigned nb_active(const struct upmu_sim *sim, unsigned home)
     return active;
 }
 
-/* Return the clocks in which the thread is not halted. */
+/* Return the clocks of the burst in which its hyper-thread is not halted. */
 static uint64_t nb_clocks(const struct nb_view *view)
 {
     return view->sim->cpu[view->home + view->thread].halted ? 0 : view->burst->cycles;
 }
 
-/* Return how many events of an ESCR a burst has among its named kinds. */
+/*
+ * Return how often the event of an ESCR happens in a burst, as far as fields of the burst other than `other` have it.
+ */
 static uint64_t nb_named(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim_burst *burst = view->burst;
@@ -251,7 +258,7 @@ static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr,
     return mask & other->mask;
 }
 
-/* Return how much an occurrence counts. */
+/* Return how much an entry of burst->other adds to a counter that has selected it. */
 static uint64_t nb_weight(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     const struct upmu_sim *sim = view->sim;
@@ -346,7 +353,10 @@ uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned co
 
 /* ---- Overflow ---- */
 
-/* Is the interrupt of a cascaded counter lost? So it is on model 2, and on models 0 and 1 after stepping 9. */
+/*
+ * Does a counter that runs by a cascade request no interrupt? So it is on model 2, and on models 0 and 1 from stepping
+ * 10 on.
+ */
 static bool nb_silent(const struct upmu_sim *sim, uint64_t cccr)
 {
     unsigned model = upmu_sim_p4_model(sim->profile);

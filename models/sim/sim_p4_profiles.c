@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Pentium 4s that the silicon model can be, and their CPUID: families, models and threads are those of Intel SDM
- * vol 2 CPUID and InstLatx64's dumps. They have no leaf 0AH.
+ * The Pentium 4s that the silicon model can be, and their CPUID: families, models and numbers of hyper-threads are
+ * those of Intel SDM vol 2 CPUID and InstLatx64's dumps. They have no leaf 0AH.
  */
 #include "models/sim/sim_p4.h"
 
@@ -60,7 +60,7 @@ static bool nb_has_leaf_4(const struct upmu_sim_profile *profile)
     return upmu_sim_p4_model(profile) >= 3;
 }
 
-/* Return the number of cores in the package; the other function returns its logical CPUs. */
+/* Return the number of cores in the package. */
 static unsigned nb_cores(const struct upmu_sim *sim)
 {
     if (!nb_has_leaf_4(sim->profile))
@@ -77,7 +77,7 @@ static void nb_leaf_1(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
     uint32_t logical = profile->flags & UPMU_SIM_SMT || model == 3 || model == 6 ? 2u * cores : cores;
     uint32_t apic = (uint32_t)cpu;
 
-    /* With hyper-threading off, the package keeps the number of the missing thread. */
+    /* With hyper-threading off, the missing hyper-thread keeps its APIC number, and CPUID still counts it. */
     if (!(profile->flags & UPMU_SIM_SMT) && model >= 2 && model != 4) {
         logical = 2;
         apic = 2u * (uint32_t)cpu;
@@ -90,7 +90,7 @@ static void nb_leaf_1(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
              (profile->flags & UPMU_SIM_DS ? 1u << 21 : 0) | (logical > 1 ? 1u << 28 : 0);
 }
 
-/* Answer leaf 4, the first data cache: threads that share it, cores of the package. */
+/* Answer leaf 4, the first data cache: how many hyper-threads share it, and the number of cores in the package. */
 static void nb_leaf_4(const struct upmu_sim *sim, uint32_t subleaf, uint32_t out[4])
 {
     if (subleaf != 0)

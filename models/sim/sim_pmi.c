@@ -4,7 +4,7 @@
  */
 #include "models/sim/sim_intern.h"
 
-/* The number of NMIs in a row, without anything between them, that counts as a livelock. */
+/* The number of interrupts in a row, with no code executed between them, that counts as a livelock. */
 #define STORM_LIMIT 10000u
 
 /* Deliver one interrupt to the host's entry, which runs on that CPU in ring 0. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPUs that the silicon model can be.
+ * The CPUs of Intel that the silicon model can be, except Pentium 4s; functions that find a profile of any family.
  *
- * Counter numbers, widths and leaf 0AH are those of InstLatx64's dumps. No dump has PERF_CAPABILITIES, so these are put
- * together from the bits that SDM vol 3 17, 18 and Linux arch/x86/events/intel name for the model. Payload registers,
- * their events and valid bits: Linux arch/x86/events/intel/core.c *_extra_regs.
+ * Numbers and widths of counters, and leaf 0AH, are those of InstLatx64's dumps. No dump has PERF_CAPABILITIES, so
+ * these are put together from the bits that SDM vol 3 17, 18 and Linux arch/x86/events/intel name for the model.
+ * Payload registers, their events and valid bits: Linux arch/x86/events/intel/core.c *_extra_regs.
  */
 #include "models/sim/sim_intern.h"
 

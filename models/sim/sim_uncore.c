@@ -91,8 +91,8 @@ void upmu_sim_uncore_remote_end(struct upmu_sim *sim)
 /* ---- MSRs ---- */
 
 /*
- * Does the executing CPU see a box by MSRs? The CPU sees the boxes of its die, and of AMD's L3 those of its core
- * complex.
+ * Can the executing CPU access the MSRs of a box? A CPU accesses the boxes of its die; a box of the type quirk LLC
+ * (AMD's L3) only if the box is its own LLC's.
  */
 static bool su_seen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A model of the PMUs outside of the cores: memory controllers, cache slices, links, power units, AMD's northbridge,
- * L3, data fabric and UMC. A machine has several dies; each unit answers by MSR, in PCI configuration space or in
- * memory. The model is written from the manuals' register lists alone.
+ * L3, data fabric and UMC. A machine has one die or several; the registers of a unit are MSRs, or in PCI configuration
+ * space, or in memory. sim_uncore_types.c and sim_uncore_rules.h say what the model is written from.
  *
  *     static struct upmu_sim sim;
  *     static struct upmu_sim_uncore uncore;
@@ -35,21 +35,21 @@ enum upmu_sim_unit_style {
     UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: an enable bit for each counter in a global register, and one in the select */
     UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select is the only gate */
     UPMU_SIM_UNIT_BOX,         /* box control: bits 0 and 1 reset, 8 freezes, 16 allows freezing; enable bit 22 */
-    UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is live */
+    UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
     UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bits 1 and 2 reset */
     UPMU_SIM_UNIT_FREE         /* free-running */
 };
 
 enum upmu_sim_unit_space { UPMU_SIM_SPACE_MSR, UPMU_SIM_SPACE_PCI, UPMU_SIM_SPACE_MMIO };
 
-/* Layouts of selects: where they have their event. */
+/* Layouts of selects: in which bits they have the event, and what else selects it. */
 enum upmu_sim_unit_layout {
     UPMU_SIM_LAYOUT_INTEL,  /* event 7:0, umask 15:8, extended 63:32, threshold from 24 on */
     UPMU_SIM_LAYOUT_AMD_NB, /* event 35:32 7:0, umask 15:8 */
     UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
     UPMU_SIM_LAYOUT_AMD_V2, /* event 38:32 7:0, umask 27:24 15:8 */
-    UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, threads 63:56 */
-    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, threads 57:56 */
+    UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, hyper-threads 63:56 */
+    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, hyper-threads 57:56 */
     UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0, reads and writes 9:8 */
 };
 
@@ -57,24 +57,30 @@ enum upmu_sim_unit_layout {
 
 /* Bits of upmu_sim_unit_type.quirks. */
 #define UPMU_SIM_QUIRK_NEEDS_16 (1u << 0)       /* a freeze works only with bit 16 */
-#define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* a reset clears one register at a time */
+#define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* #GP if a control write sets two new ones of bits 0, 1, 16 */
 #define UPMU_SIM_QUIRK_SATURATES (1u << 2)      /* counters stop at their end (UMC) */
 #define UPMU_SIM_QUIRK_EVENT_21 (1u << 3)       /* select bit 21 is event bit 8 */
 #define UPMU_SIM_QUIRK_STATUS_1 (1u << 4)       /* status bit 0 is the fixed counter's; bit 1 + n is counter n's */
-#define UPMU_SIM_QUIRK_COMPANION (1u << 5)      /* filters are in another PCI function */
+#define UPMU_SIM_QUIRK_COMPANION (1u << 5)      /* filters are in a PCI function of their own, the companion */
 #define UPMU_SIM_QUIRK_LLC (1u << 6)            /* one box for each LLC, not for each die */
-#define UPMU_SIM_QUIRK_FIXED_BIT_0 (1u << 7)    /* bit 0 enables the fixed counter */
-#define UPMU_SIM_QUIRK_ENABLE_31 (1u << 8)      /* bit 31 is the enable bit */
+#define UPMU_SIM_QUIRK_FIXED_BIT_0 (1u << 7)    /* bit 0 of the fixed counter's select enables it */
+#define UPMU_SIM_QUIRK_ENABLE_31 (1u << 8)      /* select bit 31 is the enable bit */
 #define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control gates the box */
 
-/* An event that only some counters can count: code & mask == code. The list ends with mask 0. */
+/*
+ * Events that only some counters (a mask) can count: those whose event code has the value `code` in the bits of `mask`.
+ * The list ends with mask 0.
+ */
 struct upmu_sim_unit_tie {
     uint16_t code;
     uint16_t mask;
     uint32_t counters;
 };
 
-/* Bits of a filter that are used by selects whose bits under `mask` are `config`. The list ends with mask 0. */
+/*
+ * Bits of filter number `filter` that have an effect on a counter if the bits of `mask` in its select are `config`. The
+ * list ends with mask 0.
+ */
 struct upmu_sim_unit_use {
     uint32_t config;
     uint32_t mask;
@@ -89,7 +95,7 @@ struct upmu_sim_free {
     uint8_t count;
     uint8_t width;
     uint16_t unit_step;   /* MSR: distance from box to box */
-    const uint16_t *list; /* MSR: a list of the distances; NULL: `unit_step` is used */
+    const uint16_t *list; /* MSR: distance of each box from box 0; NULL: `unit_step` is used */
 };
 
 /* A type of box. Registers: MSR numbers of box 0; offsets in the PCI function, or from the box's physical address. */
@@ -101,7 +107,7 @@ struct upmu_sim_unit_type {
     uint8_t counters;
     uint8_t width;
     uint8_t fixed_width; /* 0: no fixed counter */
-    uint8_t select_step; /* PCI: 8: a select has a high dword */
+    uint8_t select_step; /* PCI, MMIO: 8: a select has a high dword */
     uint8_t counter_step;
     uint8_t bits; /* MMIO: bits of an access to a counter, 32 or 64 */
     uint8_t filters;
@@ -149,7 +155,10 @@ struct upmu_sim_unit_row {
 
 #define UPMU_SIM_DIE_BYTES (UINT64_C(1) << 36)
 
-/* A register of another PCI function, with its value for each package. The list ends with value[0] and offset 0. */
+/*
+ * A register of a PCI function that has no box, with its value for each package. The list ends with an entry whose
+ * offset and value[0] are 0.
+ */
 struct upmu_sim_pci_register {
     uint8_t bus;
     uint8_t devfn;
@@ -157,7 +166,10 @@ struct upmu_sim_pci_register {
     uint32_t value[2];
 };
 
-/* An MSR that says how many boxes there are, with its value for each package. */
+/*
+ * A read-only MSR that describes a package (how many boxes it has, or its bus numbers), with its value for each
+ * package.
+ */
 struct upmu_sim_msr_value {
     uint32_t msr;
     uint64_t value[2];
@@ -166,16 +178,16 @@ struct upmu_sim_msr_value {
 enum upmu_sim_global {
     UPMU_SIM_GLOBAL_NONE,
     UPMU_SIM_GLOBAL_NHM,    /* 391H to 393H: bits 7:0 and 32 */
-    UPMU_SIM_GLOBAL_CLIENT, /* gated by bit 29 */
+    UPMU_SIM_GLOBAL_CLIENT, /* bit 29 lets all boxes with the quirk PACKAGE count */
     UPMU_SIM_GLOBAL_LATCH,  /* one bit freezes, another one ends the freeze; the register reads 0 */
     UPMU_SIM_GLOBAL_LEVEL   /* bit 0 freezes while it is set */
 };
 
 /* A row of a discovery table, which is in memory behind a BAR of function 09A7H. */
 struct upmu_sim_table_row {
-    uint8_t access; /* 0 MSR, 1 MMIO, 2 PCI */
+    uint8_t access; /* 0 MSR, 1 MMIO, 2 PCI, 0xff: an empty row of ones */
     uint8_t counters;
-    uint8_t select; /* offsets from the unit's control */
+    uint8_t select; /* of select and counter: offset from the unit's control */
     uint8_t width;
     uint8_t counter;
     uint16_t type;
@@ -211,7 +223,10 @@ struct upmu_sim_machine {
     uint64_t table_address; /* address of package 0's table */
 };
 
-/* Return a machine by name; NULL: there is none. Return the i-th machine, NULL after the last. */
+/*
+ * Return a machine by name; NULL: there is none. The second function returns the machine with an index; NULL: after the
+ * last.
+ */
 const struct upmu_sim_machine *upmu_sim_machine(const char *name);
 const struct upmu_sim_machine *upmu_sim_machine_at(unsigned index);
 
@@ -221,7 +236,7 @@ struct upmu_sim_unit_counter {
     uint64_t value;
     uint64_t select;
     uint64_t counted; /* all events that the counter ever counted: the truth, which writes do not change */
-    uint32_t high;    /* PCI: high dword as written, which takes effect with the low one */
+    uint32_t high;    /* PCI: high dword of the select as written: takes effect with the low one */
     uint32_t wraps;
 };
 
@@ -229,7 +244,7 @@ struct upmu_sim_unit_counter {
 struct upmu_sim_unit {
     const struct upmu_sim_unit_type *type;
     const struct upmu_sim_unit_row *row;
-    uint64_t base;     /* MSR: what is added to the type's numbers; PCI: `where`; MMIO: physical address */
+    uint64_t base;     /* MSR: is added to the type's MSR numbers; PCI: `where` of the hooks; MMIO: physical address */
     uint32_t second;   /* PCI: `where` of the companion; 0: no companion */
     uint8_t die;       /* number of the die in the machine */
     uint8_t llc;       /* number of the LLC in the machine */
@@ -239,10 +254,10 @@ struct upmu_sim_unit {
     bool frozen;       /* ADL's IMC: frozen by the controller's copy of control */
     int8_t manager;    /* the CPU that has written to the box; -1: none yet */
     uint32_t control;
-    uint32_t resets_seen; /* S-box */
+    uint32_t resets_seen; /* S-box: which of the bits 0, 1, 16 of control were ever written as 1 */
     uint64_t status;
     uint64_t filter[UPMU_SIM_UNIT_FILTERS];
-    uint32_t strangers; /* counters that other software uses */
+    uint32_t strangers; /* mask of the counters that other software uses */
     struct upmu_sim_unit_counter counter[UPMU_SIM_UNIT_COUNTERS];
 };
 
@@ -265,7 +280,10 @@ struct upmu_sim_global_state {
     bool frozen;
 };
 
-/* Called for a word of 8 bytes of a die's discovery table: the function may change the word. */
+/*
+ * Called when a caller reads a word of 8 bytes of a package's discovery table: `word` is its index in the table. The
+ * function may change the value that is read.
+ */
 typedef void upmu_sim_on_table(struct upmu_sim *sim, unsigned package, unsigned word, uint64_t *value);
 
 struct upmu_sim_uncore {
@@ -285,13 +303,13 @@ struct upmu_sim_uncore {
     bool no_u_boxes;          /* U-box functions are hidden */
     bool many_managers;       /* any CPU may write, until this is cleared */
     uint32_t dies_excluded;   /* bit n: accesses to MSRs of die n are mistakes (CHECK_U_DIE) */
-    uint32_t accesses_left;   /* more accesses than these are mistakes; 0: any number */
-    uint32_t ns_per_access;   /* time of an access to units, in addition to sim->ns_per_access */
+    uint32_t accesses_left;   /* the n-th access from now on is a mistake; 0: none is */
+    uint32_t ns_per_access;   /* time of an access to a box, in addition to sim->ns_per_access */
     uint32_t refused_map;     /* the n-th mapping from now on is refused; 0: none */
     upmu_sim_on_table *table; /* function that may change the discovery table; NULL: none */
 
     /* Results for tests */
-    uint32_t unit_reads; /* accesses to boxes in any way; global registers excluded */
+    uint32_t unit_reads; /* reads of boxes' registers in any space; global registers excluded */
     uint32_t unit_writes;
     uint32_t maps;
     uint32_t unmaps;
@@ -316,7 +334,7 @@ struct upmu_sim_happening {
     uint64_t count;    /* cycles in which the event happens */
     uint64_t each;     /* how often the event happens in each of these cycles; 0 means 1 */
     uint64_t runs;     /* for edge: number of runs in which these cycles come; 0 means 1 */
-    uint16_t event;    /* as the select names it */
+    uint16_t event;    /* event code, put together from the select's bits by the type's layout */
     uint16_t umask;    /* unit mask; with `some`, one of its bits is enough */
     uint32_t extended; /* select bits 63:32 that are not threshold or event */
     bool some;
@@ -327,7 +345,7 @@ struct upmu_sim_happening {
 void upmu_sim_happen(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit,
                      const struct upmu_sim_happening *happening);
 
-/* Let clocks pass for a box's fixed counter; let a free-running counter count. */
+/* Let clocks pass for a box's fixed counter. The second function lets a free-running counter count `count` events. */
 void upmu_sim_clock(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, uint64_t clocks);
 void upmu_sim_flow(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t count);
 
@@ -344,16 +362,16 @@ struct upmu_sim_load {
 };
 void upmu_sim_traffic(struct upmu_sim_uncore *uncore, unsigned die, const struct upmu_sim_load *load);
 
-/* Return a value with all bits that a counter has. */
+/* Return a mask of all bits that a counter has. */
 uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
 
-/* Set the value of a counter without an access (for a test near a wrap). */
+/* Set the value of a counter without an access: for a test near a wrap. */
 void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
 
 /* Let other software use a counter, which is enabled with this select. */
 void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
 
-/* Let other CPUs write from now on, because a hand-over took place. */
+/* Forget which CPU has written to each box: after a hand-over another CPU may write without a violation. */
 void upmu_sim_hand_over(struct upmu_sim_uncore *uncore);
 
 /* The hooks, as in struct upmu_port; the context is the struct upmu_sim. */
@@ -364,7 +382,9 @@ void upmu_sim_uncore_unmap(void *context, void *pointer, size_t bytes);
 bool upmu_sim_uncore_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value);
 bool upmu_sim_uncore_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value);
 
-/* Hooks about the machine, which the port only has if a test sets them; own_unit is for the machine "lab". */
+/*
+ * Hooks about the machine. The port has the first only if a test sets it; own_unit is set on the machine "lab" alone.
+ */
 bool upmu_sim_uncore_port_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place);
 bool upmu_sim_uncore_port_own(void *context, unsigned i, struct upmu_unit_info *out_info,
                               const struct upmu_unit_type **out_type);

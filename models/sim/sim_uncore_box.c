@@ -201,7 +201,9 @@ static bool su_write_control(struct upmu_sim_uncore *u, struct upmu_sim_unit *un
     return true;
 }
 
-/* Write the memory controller's own copy of control, which can freeze the box, too. */
+/*
+ * Write the copy of box control that the memory controller has (ADL's IMC): the copy can reset and freeze the box, too.
+ */
 static void su_write_global_copy(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t value)
 {
     su_reset(u, unit, value & 2u, value & 4u);

@@ -8,7 +8,7 @@
 #define VENDOR_INTEL 0x8086u
 #define CLASS_PERIPHERAL 0x08800000u
 #define MANY_FUNCTIONS 0x00800000u
-/* Vendor and device of function 0 where only other functions of the device matter. */
+/* Vendor and device id of a function 0 that only exists because another function of its device does. */
 #define OTHER_FUNCTION (0x7a00u << 16 | VENDOR_INTEL)
 
 /* Addresses of mappings, one after the other. The memory there is never accessed directly. */
@@ -27,7 +27,7 @@
 
 /* ---- Configuration space ---- */
 
-/* Is this a bus with functions of the model? Most buses of a search have none. */
+/* Has the machine a function on the bus of `where`? Most buses that a caller searches have none. */
 static bool su_bus(const struct upmu_sim_uncore *u, uint32_t where)
 {
     const struct upmu_sim_machine *machine = u->machine;
@@ -65,7 +65,10 @@ static bool su_is_u_box(uint32_t id)
     return device == 0x2014 || device == 0x2f1e || device == 0x3450 || device == 0x3250;
 }
 
-/* Read a register of another function; false: there is none. *out_exists: the function exists. */
+/*
+ * Read a register of a function that has no box (machine->functions); false: the function has no such register, or is
+ * hidden. *out_exists: the function exists.
+ */
 static bool su_other(const struct upmu_sim_uncore *u, uint32_t where, uint32_t offset, uint32_t *out_value,
                      bool *out_exists)
 {
@@ -125,7 +128,10 @@ static unsigned su_filter_at(const struct upmu_sim_unit *unit, uint32_t offset)
     return i;
 }
 
-/* Return a word of the first 64 bytes, which every function has. */
+/*
+ * Return a dword of the header that every function has in its first 64 bytes (`id`: vendor and device); 0 at other
+ * offsets.
+ */
 static uint32_t su_header(uint32_t id, uint32_t offset)
 {
     return offset == 0 ? id : offset == 8 ? CLASS_PERIPHERAL : offset == 0xc ? MANY_FUNCTIONS : 0;
@@ -222,7 +228,9 @@ bool upmu_sim_uncore_pci_write(void *context, uint32_t where, uint32_t offset, u
 
 /* ---- Discovery tables ---- */
 
-/* Read a word of 8 bytes of a die's table; false: the address is outside of the tables. */
+/*
+ * Read the word of 8 bytes at a physical address from a package's table; false: the address is outside of the tables.
+ */
 static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t *out_word)
 {
     const struct upmu_sim_machine *machine = u->machine;
@@ -289,7 +297,9 @@ void *upmu_sim_uncore_map(void *context, uint64_t physical, size_t bytes)
     return NULL;
 }
 
-/* Return the mapping that contains a pointer; UPMU_SIM_MAPPINGS: none does. */
+/*
+ * Return the index of the mapping with `bytes` at a pointer, and their physical address; UPMU_SIM_MAPPINGS: none has.
+ */
 static unsigned su_mapping_of(const struct upmu_sim_uncore *u, uintptr_t pointer, size_t bytes, uint64_t *out_physical)
 {
     unsigned slot = (unsigned)((pointer - MAP_FIRST) / MAP_STEP);

@@ -38,7 +38,7 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     }
 }
 
-/* Return the enable bit of this counter's select; 0: the select has no enable bit, and is enabled unless 0. */
+/* Return the mask of the enable bit in this counter's select; 0: none, and any select that is not 0 is enabled. */
 static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     const struct upmu_sim_unit_type *type = unit->type;
@@ -141,7 +141,10 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-/* Does a select of AMD's L3 ask for some slice and some thread? Otherwise it counts nothing. */
+/*
+ * Does a select of AMD's L3 have a bit for a slice (not from family 19H on) and one for a hyper-thread? Without them
+ * the counter counts nothing.
+ */
 static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
 {
     if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)

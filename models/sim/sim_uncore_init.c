@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine with uncore units is set up: a model of its CPUs, their places, the boxes.
+ * Set up a machine with uncore units: the profile of its CPUs, where each CPU is, its boxes.
  */
 #include "models/sim/sim_uncore_intern.h"
 
-/* Counters hold something after firmware, on each die something else. */
+/* Return the value that a counter of a box has at the begin: made up, and different on each die. */
 static uint64_t su_found(const struct upmu_sim_unit *unit, unsigned counter)
 {
     uint64_t word = ((uint64_t)unit->die + 1u) * UINT64_C(0x9e3779b97f4a7c15) ^

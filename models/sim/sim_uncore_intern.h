@@ -6,11 +6,11 @@
  *   sim_uncore.c           machines at work: MSRs, global registers, CPUID
  *   sim_uncore_box.c       a box's registers: where they are, what reads and writes do
  *   sim_uncore_count.c     what makes its counters count
- *   sim_uncore_traffic.c   what a load means for them
+ *   sim_uncore_traffic.c   which events a load (struct upmu_sim_load) makes happen
  *   sim_uncore_bus.c       configuration space, memory, discovery tables
  *   sim_uncore_types.c     what boxes look like
  *   sim_uncore_machines.c  which machines
- *   sim_uncore_port.c      hooks that speak of the library's types: places of CPUs, the host's own devices
+ *   sim_uncore_port.c      hooks with the library's types: places of CPUs, the host's own devices
  */
 #ifndef UPMU_SIM_UNCORE_INTERN_H
 #define UPMU_SIM_UNCORE_INTERN_H
@@ -39,14 +39,17 @@ struct su_register {
     bool wide;      /* the register has 64 bits in memory */
 };
 
-/* sim_uncore_box.c: find a register. `offset` is an MSR number less the box's base, or an offset. */
+/*
+ * sim_uncore_box.c: find the register at an offset: an MSR number less the box's base, an offset in the PCI function,
+ * or bytes from the box's physical address.
+ */
 
 struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, uint32_t offset);
 
 /* Return the register's whole value. */
 uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at);
 
-/* Write `bits` of a register: 32 (its high or low half) or 64. False: #GP. */
+/* Write `bits` bits of a register: 32 (the half that `at.high` says) or 64. False: #GP. */
 bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                unsigned bits, uint64_t value);
 

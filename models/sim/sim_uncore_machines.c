@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines of several dies with their uncore units.  Device numbers, functions and register places
+ * Machines of one die or several, with their uncore units.  Device numbers, functions and register places
  * are those of the manuals; numbers of buses, of nodes and of fused-off units are chosen so that
  * guessing them goes wrong: CPUs of packages interleave, node numbers are permuted.
  */

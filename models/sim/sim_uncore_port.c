@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks that tell the library about the machine: where a CPU is; the host's own devices of the machine "lab", with
- * their paths. Other files of the model do not use the library's types.
+ * their paths. No other .c file of the model uses the types of upmu/unit.h.
  */
 #include <upmu/unit.h>
 

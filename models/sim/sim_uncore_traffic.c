@@ -7,7 +7,7 @@
 
 enum su_what { SU_READS, SU_WRITES, SU_LOOKUPS, SU_HITS, SU_MISSES };
 
-/* Which event of a machine's units counts a part of the load: by event and unit mask, or a free-running counter. */
+/* A row says that an event of a machine's units, or a free-running counter of theirs, counts one part of a load. */
 struct su_traffic {
     const char *machine;
     const char *type;
@@ -50,7 +50,7 @@ static bool su_is(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Return how many boxes of a row's type the die has; *out_unit: the one with index `which`. */
+/* Return how many boxes of a row's type are present on the die; *out_unit: the box with index `which` among these. */
 static unsigned su_sharers(struct upmu_sim_uncore *u, const struct su_traffic *row, unsigned die, unsigned which,
                            struct upmu_sim_unit **out_unit)
 {

@@ -242,8 +242,9 @@ const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r3qpi_ties};
 
 /*
- * Knights Landing: memory on the package and beside it, each with two clocks. A cache slice's filter passes nothing
- * unless its bits 0, 1 and 5 are 1.
+ * Knights Landing: memory on the package and beside it, each with two clocks. The second filter register of a cache
+ * slice (FILTER1) passes nothing unless its bits 0, 1 and 5 are 1; the model keeps these bits, but counts whatever they
+ * are.
  */
 #define KNL_MEMORY(control_at, select_at, counter_at, fixed_select_at, fixed_counter_at) \
     SERVER_PCI, .counters = 4, .select_step = 4, .fixed_width = 48, .control = control_at, .select = select_at, \
@@ -365,7 +366,7 @@ const struct upmu_sim_unit_type upmu_sim_spr_upi = {
     .name = "upi", LIVE_PCI, .control = 0x318, .select = 0x350, .counter = 0x320};
 const struct upmu_sim_unit_type upmu_sim_spr_m3upi = {
     .name = "m3upi", LIVE_PCI, .control = 0xa0, .select = 0xd8, .counter = 0xa8, .ties = icx_m3upi_ties};
-/* A type in the table of discovery that no list names. */
+/* A type number that the discovery table has, but that no public list of types names. */
 const struct upmu_sim_unit_type upmu_sim_spr_unknown = {
     .name = "type_77", LIVE_MSR, .control = 0x4000, .select = 0x4002, .counter = 0x4008, .filter = {NO_FILTER},
     .select_bits = PLAIN_BITS};
