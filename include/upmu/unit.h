@@ -4,6 +4,8 @@
  *
  * A box is a piece of hardware with counters.  A unit is one box, or several boxes of one type on one die that are
  * driven as one.  One CPU drives a unit: accesses to its registers are made there.  Its events belong to no thread.
+ *
+ * UPMU_UNCORE=0: no function of this header is compiled in.
  */
 #ifndef UPMU_UNIT_H
 #define UPMU_UNIT_H
@@ -163,8 +165,8 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  * host's type has more registers than UPMU_UNIT_REGISTERS: boxes that were found before are right, and with a longer
  * array another call finds the others, but for the host's own); UPMU_ERR_STATE (the machine has another list);
  * UPMU_ERR_PORT (a processor's table is damaged, or registers that say where some boxes are cannot be read: the boxes
- * that were found are right); UPMU_ERR_UNSUPPORTED (a type of own_unit cannot be driven: its boxes are left out);
- * UPMU_ERR_COMPILED_OUT.  machine->why has the details.
+ * that were found are right); UPMU_ERR_UNSUPPORTED (a type of own_unit cannot be driven: its boxes are left out).
+ * machine->why has the details.
  * Context: any, but not while units are opened.
  */
 UPMU_MUST_CHECK
@@ -180,7 +182,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
  * machine->why has the box's path; or `unit` itself is open, and stays open); UPMU_ERR_HOOK_MISSING (pci_read,
  * mmio_map); UPMU_ERR_NO_CPU; UPMU_ERR_WRONG_CPU (the CPU cannot be reached: run_on_cpu); UPMU_ERR_BUSY;
  * UPMU_ERR_NO_SPACE (memory was not mapped); UPMU_ERR_PORT; UPMU_ERR_NO_PMU (under a hypervisor: the unit ignores
- * writes); UPMU_ERR_COMPILED_OUT.
+ * writes).
  * After an error `unit` is not open, but for UPMU_ERR_STATE as above; machine->why has the details.
  * Context: any; units are opened, closed and handed over one at a time, and not while a CPU comes or goes.
  */
