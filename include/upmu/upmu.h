@@ -82,7 +82,7 @@ enum upmu_pmi {
 };
 
 /* Handle a performance-monitoring interrupt: an NMI, or on a vector (then the host acknowledges the APIC).  `frame` may
-   be NULL.  Any moment is right, also before upmu_cpu_init() (cpu NULL or zeroed), after upmu_cpu_fini().  Context: nmi. */
+   be NULL.  Allowed always, also before upmu_cpu_init() (cpu NULL or zeroed), after upmu_cpu_fini().  Context: nmi. */
 enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
 
 /* ---- Sessions: events that run together.  Fields to read: error (why the library stopped the session), id, state, why
