@@ -15,7 +15,7 @@ extern "C" {
 
 /* When the next set of the chain becomes active in place of this one: bits of upmu_set.flags.  No bit: only by
    upmu_session_switch().  Both bits: at the first of the two moments. */
-#define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns: of time of the session's thread; of a CPU's: wall time */
+#define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns of its thread's time; for a CPU's session of wall time */
 #define UPMU_SET_OVERFLOW_SWITCH (1u << 1) /* when an event has overflowed upmu_sampling.switch_after times */
 
 /* Bytes of a set with room for `events` events, 1 to UPMU_SET_EVENTS: struct upmu_set has room for UPMU_SET_EVENTS. */
@@ -167,7 +167,7 @@ struct upmu_set_info {
     uint16_t number;             /* number of the set; the chain is in rising order of these numbers */
     uint8_t flags;               /* UPMU_SET_... */
     bool active;                 /* true: the set runs, or runs first at the next start */
-    uint32_t overflowed;         /* bit i: event i of the set has overflowed since it was added */
+    uint32_t overflowed;         /* bit i: event i of the set has overflowed at least once */
     uint32_t available_counters; /* mask: counters of its CPU that firmware, watchdog or foreign software do not use */
     uint64_t runs;               /* number of times that the set became active */
     uint64_t timeout_ns;         /* upmu_set.timeout_ns: the timeout in effect */
