@@ -260,8 +260,8 @@ uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow);
 
 /* Facts about a session. */
 struct upmu_session_info {
-    struct upmu_cpu *cpu;       /* CPU to which the session is attached, or where it has joined with its thread; of a */
-                                /* unit's session the CPU that drives the unit; NULL: no CPU */
+    struct upmu_cpu *cpu;       /* CPU to which the session is attached, or where it has joined with its thread; of a
+                                   unit's session the CPU that drives the unit; NULL: no CPU */
     struct upmu_thread *thread; /* thread to which the session is attached, or NULL */
     struct upmu_set *active;    /* set that runs, or runs first at the next start; NULL: the session has no set */
     uint32_t stopped_by;        /* mask: events of `active` that masked the session; their long periods are next */

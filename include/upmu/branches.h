@@ -53,8 +53,8 @@ struct upmu_branch {
 #define UPMU_BRANCH_COND (1u << 6)     /* conditional jumps */
 #define UPMU_BRANCH_IND_JUMP (1u << 7) /* indirect near jumps */
 #define UPMU_BRANCH_NO_INFO (1u << 8)  /* `info` is 0; where info has registers, a third of the reads is saved */
-#define UPMU_BRANCH_TAKE (1u << 9)     /* start also if other software records or filters branches; */
-                                       /* upmu_branches_stop() restores the registers of that software */
+#define UPMU_BRANCH_TAKE (1u << 9)     /* start also if other software records or filters branches;
+                                          upmu_branches_stop() restores the registers of that software */
 
 /* The filter of a branch stack. */
 struct upmu_branch_filter {

@@ -50,8 +50,8 @@ struct upmu_group {
     void *context;                 /* argument of `lock` and `unlock` */
     uint32_t members;              /* number of threads that are followed now */
     uint32_t left;                 /* number of threads that have left; their counts are in each sum */
-    uint32_t missed;               /* number of children that could not be followed, and of members that could not be */
-                                   /* read when they left; not 0: all sums are UPMU_QUALITY_PARTIAL */
+    uint32_t missed;               /* number of children that could not be followed, and of members that could not be
+                                      read when they left; not 0: all sums are UPMU_QUALITY_PARTIAL */
     struct upmu_group_state state; /* the library's */
 };
 

@@ -35,8 +35,8 @@ extern "C" {
  * the session has another format or is closed.  One session uses a ring.  Fill in the members before `lost`.
  */
 struct upmu_mapped_ring {
-    void *const *page; /* addresses of the pages in the order in which the program maps them: page[0] has struct */
-                       /* upmu_mapped_page, the others have samples */
+    void *const *page; /* addresses of the pages in the order in which the program maps them: page[0] has struct
+                          upmu_mapped_page, the others have samples */
     uint32_t pages;    /* number of pages: 1 + 2^n, n at most 16 */
     bool mask_on_full; /* a sample that finds no room masks the session, which can be restarted when there is room */
     uint32_t lost;     /* to be read: number of samples that found no room, in all */

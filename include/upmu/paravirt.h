@@ -51,8 +51,8 @@ extern "C" {
 /* Operations on the page of the executing CPU.  Arguments: an address as above, or a mask of slots. */
 #define UPMU_PV_MAP 16u      /* address of a page of 4 KiB, zeroed: use this page; all slots are stopped */
 #define UPMU_PV_UNMAP 17u    /* stop all slots; the host no longer stores to the page */
-#define UPMU_PV_GATE 18u     /* mask: these slots, and no others, count from now on; the host reads the upmu_pv_wish */
-                             /* of each slot that begins to count */
+#define UPMU_PV_GATE 18u     /* mask: these slots, and no others, count from now on; the host reads the upmu_pv_wish
+                                of each slot that begins to count */
 #define UPMU_PV_READ_ALL 19u /* mask: store the values of those of these slots that count to the page */
 
 /* Answers of the hypercall. */

@@ -18,8 +18,8 @@ extern "C" {
 
 /* Flags of a row of the allow-list. */
 #define UPMU_PERMIT_READ (1u << 0)   /* a caller that owns the row's counters may read the register */
-#define UPMU_PERMIT_PART (1u << 1)   /* the row is one counter's bits of a register with bits of several counters; */
-                                     /* with UPMU_PERMIT_READ every caller may read such a register */
+#define UPMU_PERMIT_PART (1u << 1)   /* the row is one counter's bits of a register with bits of several counters;
+                                        with UPMU_PERMIT_READ every caller may read such a register */
 #define UPMU_PERMIT_MERGED (1u << 2) /* the register may be written with values of upmu_permit_merge() only */
 
 /*

@@ -95,8 +95,8 @@ struct upmu_place_input {
     uint8_t limit;
     const uint8_t *preference; /* indexes of counters, in the order in which the solver tries them */
     unsigned preference_count;
-    const uint8_t (*stay)[UPMU_SLOTS]; /* stay[r][k]: counter that slot k of request r has now, or UPMU_NO_COUNTER; */
-                                       /* NULL: no request runs now */
+    const uint8_t (*stay)[UPMU_SLOTS]; /* stay[r][k]: counter that slot k of request r has now, or UPMU_NO_COUNTER;
+                                          NULL: no request runs now */
     const uint8_t *stay_alternative;   /* index of the alternative by which request r runs now; 0xff: r does not run */
     const uint8_t *set_of;             /* set of request r: helpers are served within a set only; NULL: one set */
 };

@@ -40,8 +40,8 @@ enum upmu_register_access {
     UPMU_ACCESS_WO = 2,
     UPMU_ACCESS_W1C = 3,    /* a bit is cleared by writing 1; a read gives something else or 0 */
     UPMU_ACCESS_COMMAND = 4,  /* every write has an effect, also one of the value that the register has */
-    UPMU_ACCESS_SET_CLEAR = 5 /* two addresses (Arm): the row's is for reads and sets the bits that are written as 1, */
-                              /* the next one clears the bits that are written as 1 */
+    UPMU_ACCESS_SET_CLEAR = 5 /* two addresses (Arm): the row's is for reads and sets the bits that are written as 1,
+                                 the next one clears the bits that are written as 1 */
 };
 
 /* The purpose of a register. */
