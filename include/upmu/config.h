@@ -232,7 +232,7 @@
 #define UPMU_CLEAR UPMU_IS_FULL
 #endif
 
-/* Explanations as text, upmu_why_text().  0: this call writes only the text of the status. */
+/* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */
 #ifndef UPMU_WHY_TEXT
 #define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
