@@ -118,8 +118,8 @@ struct upmu_port {
     void (*allow_rdpmc)(void *context, bool allow);
 
     /*
-     * Run function(argument) on another CPU with interrupts off, and wait until it returns.  Returns false, and has not
-     * run the function, if that CPU cannot be reached.
+     * Run function(argument) on another CPU with interrupts off, and wait until it returns.  Returns false if that CPU
+     * cannot be reached.
      * NULL: a local call on another CPU's session returns UPMU_ERR_WRONG_CPU.
      * Context: any.
      */
@@ -154,7 +154,7 @@ struct upmu_port {
      * True: all calls and handlers of the library run in kernel mode (ring 0), as in a kernel, a hypervisor or
      * firmware.  So a counter that counts user mode alone does not count while the library runs; on hardware that
      * allows it (AMD without PerfMonV2) such a counter is read, loaded and given another event without being closed.
-     * False: nothing is assumed; these operations cost two register writes more.
+     * False: nothing is assumed, and each of these operations costs two register writes more.
      */
     bool in_kernel_mode;
 

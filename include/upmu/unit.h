@@ -84,7 +84,7 @@ struct upmu_unit_type {
     uint32_t fixed_counter;
     uint32_t filter[4];
     uint32_t freeze;       /* bits of box control that freeze the counters; not 0 for styles BOX to CLIENT_IMC */
-    uint32_t control_idle; /* value of box control when nothing runs, without reset bits */
+    uint32_t control_idle; /* value that box control has at the begin, without reset bits */
     uint32_t reset;        /* reset bits of box control, written once when a unit none of whose counters is in use is
                               opened; 0: no reset */
     uint64_t select_mask;  /* bits of a select that an event may set, without the enable bit */

@@ -78,7 +78,7 @@ UPMU_MUST_CHECK enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* another source has raised the interrupt: check your other sources */
     UPMU_PMI_HANDLED = 1,  /* counters of upmu had overflowed */
-    UPMU_PMI_STALE = 2     /* none had, but one was expected: check other sources; drop the interrupt if none had */
+    UPMU_PMI_STALE = 2     /* no overflow, but a late interrupt was expected: check others; if none has it, drop it */
 };
 
 /* Handle a performance-monitoring interrupt: an NMI, or on a vector (then the host acknowledges the APIC).  `frame` may
@@ -93,14 +93,14 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
    happen after each start before the event is counted. */
 struct upmu_sampling {
     uint64_t period;       /* events between two samples, 1 to 2^63 - 1; 0: count only */
-    uint64_t event_id;     /* stored unchanged in the samples of this event (upmu/format.h) */
+    uint64_t event_id;     /* a number of the caller, stored in the samples of this event (upmu/format.h) */
     uint32_t values;       /* bit i: samples contain the count of event i of the set */
     uint32_t switch_after; /* overflows until the next set becomes active (UPMU_SET_OVERFLOW_SWITCH); 0: no switch */
     uint64_t long_period;  /* the period after a restart, if this event masked the session; 0: `period` */
     uint64_t random_mask;  /* each period but the first is longer by (a random number & random_mask) */
     uint64_t random_seed;  /* seed of these random numbers */
     uint32_t resets;       /* bit i: at an overflow the count of event i becomes 0, and its period, if any, begins */
-    uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
+    uint32_t frequency;    /* samples per second: the period adapts, and `period` is the first (0: 10000); 0: none */
     uint32_t flags;        /* UPMU_SAMPLING_… (upmu/session.h) */
 };
 
@@ -139,8 +139,7 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_ring(struct upmu_session *session,
 UPMU_MUST_CHECK enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /* Bind a detached session to a thread.  `cpu`: where the thread runs; NULL: it does not run, nor begins to during the
-   call.  Returns as for a CPU; UPMU_ERR_NOT_PER_THREAD.  Context: local; with NULL any, unless the executing CPU has a
-   work area (upmu_cpu_use_work()). */
+   call.  Returns as for a CPU; UPMU_ERR_NOT_PER_THREAD.  Context: local; any with NULL and no upmu_cpu_use_work(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu);
@@ -164,14 +163,14 @@ enum upmu_quality {
     UPMU_QUALITY_UNPROVEN = 4   /* the count is 0, on a CPU where no counter was ever seen to move */
 };
 
-/* A result.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs were seen,
-   events come in rare bursts, or the load changes in step with the runs. */
+/* The count of an event.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs
+   were seen, events come in rare bursts, or the load changes in step with the runs. */
 struct upmu_count {
-    uint64_t value;      /* events, scaled where quality says so; saturates */
-    uint64_t raw;        /* events really counted */
+    uint64_t value;      /* number of events, scaled to enabled_ns if `quality` is SCALED; saturates */
+    uint64_t raw;        /* number of events really counted */
     uint64_t error;      /* uncertainty of `value`, in events; 0 of an exact count */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
-    uint64_t running_ns; /* of it, the time with a counter */
+    uint64_t running_ns; /* part of enabled_ns in which the event had a counter */
     uint64_t left;       /* of a sampling event: events until the next sample */
     uint64_t reset;      /* of a sampling event: the present period, with its random part */
     enum upmu_quality quality; /* how the count was obtained */
@@ -200,7 +199,7 @@ struct upmu_sample {
 #define UPMU_SAMPLE_NO_FRAME (1u << 2) /* no frame: a call found the overflow, or the host gave none; ip is 0 */
 #define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
 
-/* Take the oldest sample out of the ring; false: there is none.  Context: any; one reader at a time. */
+/* Take the oldest sample out of a ring; false: the ring is empty.  Context: any; one reader at a time. */
 bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 
 /* ---- Threads: the host embeds a struct upmu_thread in its own; pid, tid, host may be changed at any time ---- */
@@ -233,7 +232,8 @@ struct upmu_region {
    UPMU_QUALITY_PARTIAL.  Returns those of upmu_set_add(), upmu_session_attach_cpu() and upmu_session_start(); a region
    that is refused is closed.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
-/* Begin a measurement: read each counter; the cost of that is counted, too.  As upmu_set_read().  Context: local. */
+/* Begin a measurement: read the counter of each event once; the cost of these reads is counted, too.  Returns as
+   upmu_set_read(); UPMU_ERR_STATE also if the session does not run.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_begin(struct upmu_region *region);
 /* End a measurement: `count` gets the counts since the begin; then another may begin.  As upmu_region_begin(). */
 UPMU_MUST_CHECK enum upmu_status upmu_region_end(struct upmu_region *region);
