@@ -36,11 +36,11 @@ struct upmu_branch {
 #define UPMU_BRANCH_INFO_TRANSACTION (UINT64_C(1) << 62)  /* the branch was in a transaction */
 #define UPMU_BRANCH_INFO_ABORT (UINT64_C(1) << 61)        /* the entry is the abort of a transaction */
 #define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60) /* ..._CYCLES is valid; on CPUs that have such a bit */
-#define UPMU_BRANCH_INFO_TYPE (UINT64_C(0xf) << 56)       /* 0 conditional, 1 indirect jump, 2 jump, 3 indirect call,
-                                                             4 call, 5 return, 8 to 15 other */
+#define UPMU_BRANCH_INFO_TYPE (UINT64_C(0xf) << 56)       /* kind of branch: 0 conditional, 1 indirect jump, 2 jump,
+                                                             3 indirect call, 4 call, 5 return, 8 to 15 other */
 #define UPMU_BRANCH_INFO_SPECULATION (UINT64_C(3) << 52)  /* AMD: 1 wrong path, 2 not speculative, 3 the right path */
 #define UPMU_BRANCH_INFO_COUNTS (UINT64_C(0xff) << 32)    /* four counts of events, 2 bits each */
-#define UPMU_BRANCH_INFO_CYCLES UINT64_C(0xffff)          /* cycles since the branch before, saturating */
+#define UPMU_BRANCH_INFO_CYCLES UINT64_C(0xffff)          /* cycles since the branch before; stops at ffffh */
 
 /* Branches to record: bits of upmu_branch_filter.record.  If neither USER nor KERNEL is set, both are recorded; if no
    kind (ANY to IND_JUMP) is set, all kinds are. */

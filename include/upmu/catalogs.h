@@ -129,9 +129,8 @@ enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog);
 unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
 
 /*
- * Find an event by its name of `length` bytes: first a name that is equal; then, with letters folded, a name that
- * differs only in case and in the separators '-' '_' '.' ':'.  For an alias *out_id becomes the id of the canonical
- * name.
+ * Find an event by its name of `length` bytes: first a name that is equal; then a name that differs only in the case of
+ * letters and in the separators '-' '_' '.' ':'.  For an alias *out_id becomes the id of the canonical name.
  *
  * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
  * Context: any.
@@ -149,7 +148,7 @@ unsigned upmu_catalog_row_unit(const struct upmu_catalog *catalog, unsigned row)
 /* Unpack unit mask number `mask`, from 0 on, of a masked row; false: the row has no such mask.  Context: any. */
 bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask);
 
-/* Find the number of a row's unit mask by its name, folded as in upmu_catalog_lookup(); false: the row has no such
+/* Find the number of a row's unit mask by its name; case and separators do not matter.  False: the row has no such
    mask.  Context: any. */
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
                               unsigned *out_mask);
@@ -171,8 +170,8 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
  * Get the next name of a catalogue, in alphabetical order, aliases included.  A masked row that is listed flat
  * (UPMU_ROW_COMPOSED, off-core responses) has its own name, and after that a name for each combination of its masks.
  *
- * `*cursor` is where to continue; set it to 0 before the first call.  `glob` is a pattern with '*' and '?', compared
- * with folded letters as in a lookup; NULL: all names.  `buffer` gets at most `size` bytes of the name including the
+ * `*cursor` is where to continue; set it to 0 before the first call.  `glob` is a pattern with '*' and '?', for which
+ * case and separators do not matter; NULL: all names.  `buffer` gets at most `size` bytes of the name including the
  * NUL.  *out_alias (`out_alias` may be NULL) becomes true if the name is an alias.
  * Returns UPMU_OK, or UPMU_ERR_END after the last name.
  * Context: any.

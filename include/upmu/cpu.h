@@ -109,7 +109,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
 
 /*
- * Load the registers of a CPU, and of the units that it drives, again.  Call it after other software has changed
+ * Load all registers of a CPU anew, and those of the units that it drives.  Call it after other software has changed
  * registers (a world switch, a microcode update, firmware).  Shadows are cleared and running sessions are loaded again.
  * Events counted since the last fold of a running counter (upmu_cpu_poll(), an interrupt) are lost: the counts of
  * affected sessions become UPMU_QUALITY_PARTIAL.  Each session continues on the same counters, whatever sessions other
@@ -151,7 +151,7 @@ enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work 
 
 /*
  * Fold the running counters of a CPU, and of the units that it drives, and let throttled counters sample again.
- * upmu_cpu_tick() does the same, for counters of the CPU every 16th time.  On a port without pmi_rearm a fold is needed
+ * upmu_cpu_tick() does the same for the CPU's counters, every 16th time.  On a port without pmi_rearm a fold is needed
  * at least once in the time in which a counter can pass half its range (32 bits on P6; with 40 bits at 4 GHz every two
  * minutes).  On every other port call it, or upmu_cpu_tick(), from the host's clock tick, and at least as often: on
  * PMUs without a status register (K7, K8, and AMD before PerfMonV2) a wrap of a counter that only counts cannot be seen

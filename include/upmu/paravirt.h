@@ -41,7 +41,8 @@ extern "C" {
 
 /* ---- Operations: first argument of the hypercall; two further arguments follow ---- */
 
-/* Operations on single events.  Arguments: an address as its low and its high 32 bits, or the id of an event. */
+/* Operations on single events.  Arguments: a guest-physical address, as its low and its high 32 bits; or the id of an
+   event. */
 #define UPMU_PV_OPEN 1u    /* address of a upmu_pv_param: make a new event, which is disabled */
 #define UPMU_PV_CLOSE 2u   /* id: end the event; the host no longer stores to its area, and the id is free */
 #define UPMU_PV_ENABLE 3u  /* id: count from now on */
@@ -121,8 +122,8 @@ struct upmu_pv_area {
 
 /* Argument of UPMU_PV_OPEN. */
 struct upmu_pv_param {
-    uint64_t attr_addr; /* guest's address of the event's upmu_pv_attr */
-    uint64_t area_addr; /* guest's address of the event's upmu_pv_area */
+    uint64_t attr_addr; /* guest-physical address of the event's upmu_pv_attr */
+    uint64_t area_addr; /* guest-physical address of the event's upmu_pv_area */
     uint32_t id;        /* a number that the guest chooses, another one for each event */
     uint32_t reserved;  /* 0 */
 };

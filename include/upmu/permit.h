@@ -28,7 +28,8 @@ extern "C" {
  */
 struct upmu_permit {
     uint32_t address;    /* number of the MSR */
-    uint32_t counters;   /* mask: counters to which register or bits belong; a caller has to own all of them; 0: none */
+    uint32_t counters;   /* mask: counters to which register or bits belong: a caller has to own all of these counters;
+                            0: the register belongs to no counter, and may only be read */
     uint32_t flags;      /* UPMU_PERMIT_... */
     /*
      * Not 0: a value is refused at UPMU_LEVEL_SESSION if (value & bits 31:16 of `beyond`) == bits 15:0 of `beyond`:
