@@ -182,8 +182,8 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 /*
  * Find the event that has an encoding: code, unit mask, wired attributes and payload of `row`.  Of several rows with
- * the same encoding, a flat row has priority over a masked row, then the row whose name is first.  UPMU_ROW_REVISIONS
- * is not compared.
+ * the same encoding, a flat row has priority over a masked row, then the row whose name is first.  The
+ * revisions of AMD's rows with UPMU_ROW_REVISIONS are not compared.
  *
  * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
  * Context: any.

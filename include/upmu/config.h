@@ -22,7 +22,7 @@
    is tiny with chains of sets (docs/SIZE.md, "Profiles"). */
 #define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, without sampling; 4 raw events in a set */
 #define UPMU_PROFILE_COUNT 2 /* as TINY, for 12 events, with generic names; each catalogue is an option of its own */
-#define UPMU_PROFILE_FULL 3  /* all options but those for tests */
+#define UPMU_PROFILE_FULL 3  /* everything but UPMU_TRACE and UPMU_PORT_STATIC */
 #ifndef UPMU_PROFILE
 #define UPMU_PROFILE UPMU_PROFILE_FULL
 #endif

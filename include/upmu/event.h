@@ -192,8 +192,8 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size);
 
 /*
- * Write the name that an event id has in the catalogue of a PMU, with its unit masks; an empty text if the id is all
- * zero.  Returns and context: as upmu_event_format().
+ * Write the name that an event id has in the catalogues of a PMU, with its unit masks; an empty text if these do not
+ * have the id.  Returns and context: as upmu_event_format().
  */
 size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size);
 

@@ -15,7 +15,7 @@ extern "C" {
 /* The result of a probe. */
 enum upmu_verdict {
     UPMU_VERDICT_UNKNOWN = 0,        /* the PMU was not probed, or the probe returned an error */
-    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault; or the CPU is not initialised */
+    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, registers fault, or the CPU is not initialised or suspended */
     UPMU_VERDICT_IGNORES_WRITES = 2, /* a register does not keep what is written to it */
     UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers keep values, but the counter did not move during a known loop */
     UPMU_VERDICT_COUNTS = 4,

@@ -39,7 +39,7 @@ struct upmu_user_page {
     uint32_t count;             /* entries of `event` in use */
     uint32_t flags;             /* UPMU_USER_… */
     uint32_t set;               /* upmu_set.number of the active set */
-    uint64_t time_ns;           /* clock_ns when the page was written; 0: no clock, or not started since published */
+    uint64_t time_ns;           /* clock_ns at which the two times below were right; 0: no clock, not started, closed */
     uint64_t enabled_ns;        /* time that the session was enabled, from its first start to time_ns */
     uint64_t running_ns;        /* part of enabled_ns in which the active set had counters */
     struct upmu_user_event event[UPMU_USER_EVENTS]; /* event i of the active set */
