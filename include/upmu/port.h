@@ -45,9 +45,9 @@ struct upmu_frame {
 };
 
 /*
- * The port.  Counting needs the hooks rdmsr, wrmsr and cpuid.  All other members may be NULL or 0; their comments say
- * what does not work then ("NULL: ...").  The structure must stay as long as the machine that was initialised with it.
- * `context` is passed to each hook.
+ * The port.  Counting needs the hooks rdmsr, wrmsr and (not on Arm) cpuid.  All other members may be NULL or 0; their
+ * comments say what does not work then ("NULL: ...").  The structure must stay as long as the machine that was
+ * initialised with it.  `context` is passed to each hook.
  */
 struct upmu_port {
     void *context;
