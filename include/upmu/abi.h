@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words and questions of layers that show the library to programs or guests: those of the folder abi/, or one of your
- * own.  A kernel that counts for itself needs none of them, and <upmu/upmu.h> does not include this header.
+ * Functions for layers that give programs or guests an interface to the library: the layers of the folder abi/, or one
+ * of your own.  A kernel that only counts for itself needs none of them, and <upmu/upmu.h> does not include this
+ * header.
  */
 #ifndef UPMU_ABI_H
 #define UPMU_ABI_H
@@ -27,12 +28,13 @@ struct upmu_thread;
 
 /* ---- Bits: nothing here calls the compiler's runtime library ---- */
 
-/* Bit n alone. */
+/* Mask with bit n alone. */
 #define UPMU_BIT32(n) (UINT32_C(1) << (n))
 #define UPMU_BIT64(n) (UINT64_C(1) << (n))
 
 /*
- * Ones in a mask, of which there are few: a loop is the shortest, and gcc's __builtin_popcount calls libgcc.
+ * Return the number of bits that are set in a mask.  Masks have few, so a loop is the shortest code; gcc's
+ * __builtin_popcount calls libgcc.
  *
  * Context: any.
  */
@@ -45,7 +47,7 @@ static inline unsigned upmu_bits_count(uint32_t mask)
     return count;
 }
 
-/* RISC-V counts zeros by an instruction only with Zbb: the compiler would call its library. */
+/* Without Zbb, RISC-V has no instruction that counts zeros: a compiler's builtin would call its runtime library. */
 #if defined __riscv && !defined __riscv_zbb
 #define UPMU_BITS_BY_HAND 1
 #else
@@ -54,7 +56,7 @@ static inline unsigned upmu_bits_count(uint32_t mask)
 
 #if UPMU_BITS_BY_HAND
 
-/* Index of the one of a mask that has no other.  Context: any. */
+/* Return the index of the bit in a mask of exactly one bit.  Context: any. */
 static inline unsigned upmu_bits_index(uint32_t one)
 {
     return (unsigned)((one & 0xffff0000u) != 0) << 4 | (unsigned)((one & 0xff00ff00u) != 0) << 3 |
@@ -64,7 +66,7 @@ static inline unsigned upmu_bits_index(uint32_t one)
 
 #endif
 
-/* Index of the lowest one of a mask that is not 0.  Context: any. */
+/* Return the index of the lowest set bit of a mask that is not 0.  Context: any. */
 static inline unsigned upmu_bits_lowest(uint32_t mask)
 {
 #if UPMU_BITS_BY_HAND
@@ -74,13 +76,13 @@ static inline unsigned upmu_bits_lowest(uint32_t mask)
 #endif
 }
 
-/* As upmu_bits_lowest(), for 64 bits.  Context: any. */
+/* Do as upmu_bits_lowest(), for a mask of 64 bits.  Context: any. */
 static inline unsigned upmu_bits_lowest64(uint64_t mask)
 {
     return (uint32_t)mask ? upmu_bits_lowest((uint32_t)mask) : 32u + upmu_bits_lowest((uint32_t)(mask >> 32));
 }
 
-/* Index of the highest one of a mask that is not 0.  Context: any. */
+/* Return the index of the highest set bit of a mask that is not 0.  Context: any. */
 static inline unsigned upmu_bits_highest(uint32_t mask)
 {
 #if UPMU_BITS_BY_HAND
@@ -92,13 +94,13 @@ static inline unsigned upmu_bits_highest(uint32_t mask)
 #endif
 }
 
-/* Low `width` bits set, width 1 to 64.  Context: any. */
+/* Return a mask with the low `width` bits set, width 1 to 64.  Context: any. */
 static inline uint64_t upmu_bits_ones(unsigned width)
 {
     return ~UINT64_C(0) >> ((64u - width) & 63u);
 }
 
-/* The low `width` bits of a value, width 1 to 64.  Context: any. */
+/* Return the low `width` bits of a value, width 1 to 64; the others become 0.  Context: any. */
 static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
 {
     unsigned above = (64u - width) & 63u;
@@ -106,26 +108,27 @@ static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
     return value << above >> above;
 }
 
-/* A mask of rows (upmu_pmu.present): is one in it, put one in, take one out.  Context: any. */
+/* Is a row of a register table in a mask of rows, which has a bit for each row (upmu_pmu.present)?  Context: any. */
 static inline bool upmu_rows_has(const uint32_t *rows, unsigned row)
 {
     return (rows[row >> 5] >> (row & 31u)) & 1u;
 }
 
-/* See upmu_rows_has(). */
+/* Add a row to a mask of rows.  Context: any. */
 static inline void upmu_rows_set(uint32_t *rows, unsigned row)
 {
     rows[row >> 5] |= UPMU_BIT32(row & 31u);
 }
 
-/* See upmu_rows_has(). */
+/* Remove a row from a mask of rows.  Context: any. */
 static inline void upmu_rows_clear(uint32_t *rows, unsigned row)
 {
     rows[row >> 5] &= ~UPMU_BIT32(row & 31u);
 }
 
 /*
- * dividend / divisor; *out_rest what is left.  A divisor of 0 gives all ones.
+ * Return dividend / divisor; *out_rest becomes the remainder.  With a divisor of 0 all bits of the result are 1, and
+ * *out_rest becomes 0.
  *
  * Context: any.
  */
@@ -134,34 +137,36 @@ uint64_t upmu_divide(uint64_t dividend, uint64_t divisor, uint64_t *out_rest);
 /* ---- The machine ---- */
 
 /*
- * The CPU that executes the call, as the hook this_cpu says; without that hook the only one, NULL if there is none.
+ * Return the CPU that executes this call, as the hook this_cpu says.  Without that hook return the only initialised
+ * CPU; NULL: no CPU is initialised.
  *
- * Context: any.  With interrupts on the caller may be moved to another CPU before it looks at the answer.
+ * Context: any.  With interrupts on, the caller may be moved to another CPU before it uses the result.
  */
 struct upmu_cpu *upmu_machine_this_cpu(const struct upmu_machine *machine);
 
 /*
- * Does this CPU execute the call?  True also where no hook says which one does.
+ * Does `cpu` execute this call?  True also if the port has no hook this_cpu.
  *
  * Context: as upmu_machine_this_cpu().
  */
 bool upmu_machine_runs_on(const struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
-/* Has the port a clock?  Context: any. */
+/* Has the machine's port a clock (hook clock_ns)?  Context: any. */
 bool upmu_machine_has_clock(const struct upmu_machine *machine);
 
-/* Has the port interrupts at overflows?  Context: any. */
+/* Has the machine's port interrupts at overflows (hook pmi_rearm)?  Context: any. */
 bool upmu_machine_has_pmi(const struct upmu_machine *machine);
 
 /*
- * The value for the entry of a guest of upmu_cpu_gate_value(), which an interrupt does not divide; 0: the hardware does
- * not change the register (upmu_cpu_world_by_hardware()).
+ * Return upmu_cpu_gate_value() of UPMU_WORLD_GUEST, the value of the enabling register for the entry of a guest; the
+ * call disables interrupts meanwhile.  0: the hardware does not change this register at entry and exit
+ * (upmu_cpu_world_by_hardware()).
  *
  * Context: any, on this CPU.
  */
 uint64_t upmu_cpu_guest_gate(struct upmu_cpu *cpu);
 
-/* Does a session run on a counter of this CPU now?  False: there is no such counter.  Context: local. */
+/* Does a session run on a counter of this CPU now?  False also if there is no such counter.  Context: local. */
 bool upmu_counter_runs(const struct upmu_cpu *cpu, unsigned counter);
 
 /* ---- PMUs and events ---- */
@@ -170,25 +175,25 @@ bool upmu_counter_runs(const struct upmu_cpu *cpu, unsigned counter);
 bool upmu_pmu_is_amd(const struct upmu_pmu *pmu);
 
 /*
- * Does an event, when it runs on a counter, need the register of a row beside those of its counter: a payload register,
- * on NetBurst an ESCR?
+ * Does an event that runs on a counter use the register of a row, in addition to the counter's own registers?  Such
+ * registers are payload registers, and on NetBurst ESCRs.
  *
  * Context: any.
  */
 bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter, unsigned row);
 
 /*
- * Rights that an event needs beyond counting the user mode of its own thread.  Every interface for programs asks its
- * host for them by one hook, `may_use`.
+ * Rights that a program needs for an event that counts more than the user mode of the program's own thread.  Each layer
+ * of abi/ asks its host by a hook `may_use` whether a program has them.
  */
-#define UPMU_RIGHT_KERNEL (1u << 0)     /* the kernel's mode */
-#define UPMU_RIGHT_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge, a bus */
-#define UPMU_RIGHT_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
-#define UPMU_RIGHT_ADDRESSES (1u << 3)  /* addresses of the kernel in samples and messages; asked without an event */
+#define UPMU_RIGHT_KERNEL (1u << 0)     /* to count the kernel's mode */
+#define UPMU_RIGHT_BEYOND (1u << 1)     /* to count other threads, CPUs or guests: AnyThread, a northbridge, a bus */
+#define UPMU_RIGHT_PRIVILEGED (1u << 2) /* to set bits of UPMU_LEVEL_PRIVILEGED: payload registers */
+#define UPMU_RIGHT_ADDRESSES (1u << 3)  /* to get addresses of the kernel in samples and messages; of no event */
 
 /*
- * The rights that an event needs, by the registers of each counter that it may run on.  An event that no counter of the
- * PMU can count needs all rights.
+ * Return the rights that an event needs (UPMU_RIGHT_KERNEL to _PRIVILEGED), by the registers that it uses on any of the
+ * counters on which it may run.  For an event that no counter of the PMU can count, all three.
  *
  * Context: any.
  */
@@ -197,35 +202,35 @@ uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *eve
 /* ---- Events of sets: no call here accesses a register ---- */
 
 /*
- * An event of a set, as it was encoded.  NULL: there is no event with this index.  The pointer is good until the set
+ * Return the encoded event with an index in a set; NULL: the set has no such event.  The pointer is valid until the set
  * gets other events.
  *
  * Context: any.
  */
 const struct upmu_event *upmu_set_event(const struct upmu_set *set, unsigned index);
 
-/* How far an event is, up to the last fold of its counter. */
+/* The counting state of an event at the last fold of its counter. */
 struct upmu_progress {
-    uint64_t count;     /* events counted */
-    uint64_t due;       /* of an event that samples: the count at which the next sample is due ... */
-    uint64_t reset;     /* ... and the present period, with its random part; 0: the event only counts */
-    uint32_t to_switch; /* overflows until the next set (upmu_sampling.switch_after); 0: none */
-    uint32_t overflows; /* periods completed */
-    uint32_t lost;      /* of these, periods without a sample: throttled, or too short */
-    bool lent;          /* upmu_set_lend() holds for it */
+    uint64_t count;     /* number of events counted */
+    uint64_t due;       /* of an event that samples: the count at which the next sample is due; else 0 */
+    uint64_t reset;     /* of an event that samples: the present period, with its random part; else 0 */
+    uint32_t to_switch; /* overflows until the next set (upmu_sampling.switch_after); 0: no switch */
+    uint32_t overflows; /* of an event that samples: number of periods completed */
+    uint32_t lost;      /* of these, the number that ended without a sample: throttled, or too short */
+    bool lent;          /* true: upmu_set_lend() was called for the event, and still holds */
 };
 
 /*
- * How far an event of a set is.  All 0: there is no event with this index.
+ * Get the counting state of the event with an index in a set.  All 0: the set has no such event.
  *
  * Context: any; exact while the session does not run.
  */
 void upmu_set_progress(const struct upmu_set *set, unsigned index, struct upmu_progress *out_progress);
 
 /*
- * Let an event of a detached session go on from `count`, and where it samples from `due`, `reset` and `to_switch` of
- * `from`: an event that was made anew continues where the former one stood.  Other fields of `from` are ignored.  The
- * period after the present one is that of the event.
+ * Set the counting state of an event of a detached session: `count` of `from`, and if the event samples also `due`,
+ * `reset` and `to_switch`.  Other fields of `from` are ignored.  So an event that replaces another one can continue
+ * with the state of the former.  The period after the present one is that of the event's own sampling attributes.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached, or a set of no session); UPMU_ERR_INVALID (no such event; of an event
  * that samples `reset` is 0 or above 2^63 - 1, or `due` is not 1 to 2^63 - 1 above `count`).
@@ -235,8 +240,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const struct upmu_progress *from);
 
 /*
- * Forget all events of a set; the set stays in the chain, with its number, flags and times.  A world that its events
- * named stays the session's.
+ * Remove all events of a set.  The set stays in the chain, with its number, flags and times.  If the events named a
+ * world (upmu/world.h), the session keeps that world.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE (not detached, or a set of no session).
  * Context: any.
@@ -245,7 +250,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_set_clear(struct upmu_set *set);
 
 /*
- * For upmu_format.overflow: upmu_sampling.event_id of the event that overflowed.
+ * For upmu_format.overflow: return upmu_sampling.event_id of the event that overflowed; 0 without UPMU_FORMATS.
  *
  * Context: nmi.
  */
@@ -255,19 +260,20 @@ uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow);
 
 /* Facts about a session. */
 struct upmu_session_info {
-    struct upmu_cpu *cpu;       /* that it is attached to, or that runs its thread with it; NULL: on none */
-    struct upmu_thread *thread; /* that it is attached to, or NULL */
-    struct upmu_set *active;    /* the set that runs, or runs first at the next start; NULL: it has no set */
-    uint32_t stopped_by;        /* events of this set that masked the session: their long periods are next */
+    struct upmu_cpu *cpu;       /* CPU to which the session is attached, or where it has joined with its thread; of a
+                                   unit's session the CPU that drives the unit; NULL: no CPU */
+    struct upmu_thread *thread; /* thread to which the session is attached, or NULL */
+    struct upmu_set *active;    /* set that runs, or runs first at the next start; NULL: the session has no set */
+    uint32_t stopped_by;        /* mask: events of `active` that masked the session; their long periods are next */
 };
 
 /* Get the facts about a session.  Context: any; exact while the session does not run. */
 void upmu_session_ask(const struct upmu_session *session, struct upmu_session_info *out_info);
 
 /*
- * Let an attached session that is stopped go on as one that the events `stopped_by` of its active set had masked: they
- * begin their long periods at the next start.  `masked` true: it is UPMU_SESSION_MASKED, and upmu_session_restart()
- * starts it.  False: it stays stopped.
+ * Treat a stopped session as if events of its active set had masked it.  `stopped_by` is a mask of these events: they
+ * begin their long periods at the next start.  `masked` true: the session becomes UPMU_SESSION_MASKED, and
+ * upmu_session_restart() starts it.  False: it stays UPMU_SESSION_STOPPED.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not stopped).
  * Context: local; any while its thread does not run.
@@ -276,17 +282,17 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_continue(struct upmu_session *session, uint32_t stopped_by, bool masked);
 
 /*
- * A masked session goes on, or ends, by another way than upmu_session_restart(): a thread that its message blocks
- * continues (upmu/message.h).
+ * Let the thread continue that a message of this session has blocked (upmu_notify.block).  Call it if a masked session
+ * is started or ended by another call than upmu_session_restart().  Nothing is done if no thread is blocked.
  *
  * Context: any.
  */
 void upmu_message_restarted(struct upmu_session *session);
 
 /*
- * Call `rename` for each message in the queue of a detached session, oldest first; it may change all fields.  So
- * messages that wait name events by numbers that stay true when the session gets other events.  Without UPMU_MESSAGES
- * there are none.
+ * Call `rename` for each message in the queue of a detached session, the oldest first; `rename` may change all fields
+ * of the message.  So a layer can correct the events that waiting messages name, before the session gets other events.
+ * Without UPMU_MESSAGES nothing is done.
  *
  * Context: any; by the queue's one reader.  `rename` has the same context, and makes no call on the queue.
  */

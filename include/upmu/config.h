@@ -9,8 +9,8 @@
 
 #include <upmu/private/target.h>
 
-/* The version of the tree; all else that names it reads these lines.  The major number is also the version of every
-   layout. */
+/* The version of the tree: tools and documents take it from these lines.  The major number is also the version of the
+   layouts of all structures. */
 #define UPMU_VERSION_MAJOR 0
 #define UPMU_VERSION_MINOR 3
 #define UPMU_VERSION_PATCH 0
@@ -20,9 +20,9 @@
 
 /* Profiles: defaults of the options below.  An option that is set wins: -DUPMU_PROFILE=UPMU_PROFILE_TINY -DUPMU_SETS=1
    is tiny with chains of sets (docs/SIZE.md, "Profiles"). */
-#define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, of up to 4 raw events */
-#define UPMU_PROFILE_COUNT 2 /* the same for 12 events, and generic names; catalogues are chosen one by one */
-#define UPMU_PROFILE_FULL 3  /* all */
+#define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, without sampling; 4 raw events in a set */
+#define UPMU_PROFILE_COUNT 2 /* as TINY, for 12 events, with generic names; each catalogue is an option of its own */
+#define UPMU_PROFILE_FULL 3  /* everything but UPMU_TRACE and UPMU_PORT_STATIC */
 #ifndef UPMU_PROFILE
 #define UPMU_PROFILE UPMU_PROFILE_FULL
 #endif
@@ -43,8 +43,8 @@
 #define UPMU_BACKEND_AMD UPMU_FOR_X86
 #endif
 
-/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory and calls
-   (docs/PARAVIRT.md).  It is used if two hooks are there. */
+/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory and hypercalls
+   (docs/PARAVIRT.md).  It is used if the port has the hooks hypercall and shared_page. */
 #ifndef UPMU_BACKEND_PARAVIRT
 #define UPMU_BACKEND_PARAVIRT (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -67,19 +67,19 @@
 #endif
 #endif
 
-/* Overflow sampling: upmu_pmi_handle, rings.  0: those calls return UPMU_ERR_COMPILED_OUT (the handler:
-   UPMU_PMI_NOT_OURS). */
+/* Sampling: rings, and the work of upmu_pmi_handle().  0: calls for sampling return UPMU_ERR_COMPILED_OUT, and
+   upmu_pmi_handle() returns UPMU_PMI_NOT_OURS. */
 #ifndef UPMU_SAMPLING
 #define UPMU_SAMPLING UPMU_IS_FULL
 #endif
 
-/* Sampling formats other than the default, and in its records the values of other events, ids and last reset values
-   (upmu/format.h). */
+/* Sampling formats besides the default one; and in the default format's records the values of other events, event ids
+   and periods (upmu/format.h). */
 #ifndef UPMU_FORMATS
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
 
-/* Callers of what an interrupt found, in records (upmu_session_callers()). */
+/* Records of samples with the callers of the interrupted code (upmu_session_callers()). */
 #ifndef UPMU_CALLERS
 #define UPMU_CALLERS UPMU_FORMATS
 #endif
@@ -89,7 +89,7 @@
 #define UPMU_MESSAGES UPMU_SAMPLING
 #endif
 
-/* Logs and what other programs open: folded stacks, pprof, perf.data (upmu/results.h).  0: UPMU_ERR_COMPILED_OUT. */
+/* Logs, and their forms for other programs: folded stacks, pprof, perf.data (upmu/results.h).  0: ..._COMPILED_OUT. */
 #ifndef UPMU_RESULTS
 #define UPMU_RESULTS UPMU_SAMPLING
 #endif
@@ -99,12 +99,12 @@
 #define UPMU_FORMULAS UPMU_IS_FULL
 #endif
 
-/* Pages for reading counts from user mode (upmu/page.h).  0: UPMU_ERR_COMPILED_OUT. */
+/* Pages for reading counts from user mode (upmu/page.h).  0: the call returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_USER_PAGES
 #define UPMU_USER_PAGES UPMU_IS_FULL
 #endif
 
-/* Packing lists of events into few sets (upmu/pack.h).  0: it returns UPMU_ERR_COMPILED_OUT. */
+/* Packing lists of events into few sets (upmu/pack.h).  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PACK
 #define UPMU_PACK UPMU_IS_FULL
 #endif
@@ -115,53 +115,53 @@
 #define UPMU_NAMES (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* Catalogues from outside, upmu_catalog_load().  0: it returns UPMU_ERR_COMPILED_OUT. */
+/* Catalogues from outside, upmu_catalog_load().  0: this call returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IMPORT
 #define UPMU_IMPORT (UPMU_NAMES && UPMU_IS_FULL)
 #endif
 
-/* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1, by the names of
-   docs/CATALOGUES.md (UPMU_EVENTS_skl). */
+/* Built-in catalogues of all models.  0: that of architectural events, and those of models for which UPMU_EVENTS_name
+   is 1 (UPMU_EVENTS_skl; docs/CATALOGUES.md has the names). */
 #ifndef UPMU_EVENTS_ALL
 #define UPMU_EVENTS_ALL (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Events of Arm's CPUs, each by its own names.  0: the common events of PMUv3 alone. */
+/* Built-in catalogues of Arm's CPU models.  0: only the common events of PMUv3. */
 #ifndef UPMU_EVENTS_ARM
 #define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
 #endif
 
-/* The search for counters of events.  0: they get counters one after the other, in two orders.  What has no place then
-   is refused, though another order may have one; why.culprits are all events that share counters or registers. */
+/* The exact search for a placement.  0: events get counters one after the other, in two orders; a set that has no place
+   then is refused, though one may exist, and why.culprits are all events that share counters or registers. */
 #ifndef UPMU_PLACE_SEARCH
 #define UPMU_PLACE_SEARCH (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* A running event moves to another counter where a session does not fit otherwise.  0: such a session is refused,
-   without naming a conflict. */
+/* Moves: a running event gets another counter if a session does not fit otherwise.  0: such a session is refused, and
+   no conflict is named. */
 #ifndef UPMU_MOVES
 #define UPMU_MOVES UPMU_IS_FULL
 #endif
 
-/* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these CPUs upmu_cpu_init() returns
-   UPMU_ERR_NO_PMU. */
+/* The sequences of register writes that errata of Nehalem and Westmere require before each new event.  0: on these CPUs
+   upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
 #ifndef UPMU_PRELUDES
 #define UPMU_PRELUDES (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are refused with UPMU_ERR_COMPILED_OUT. */
+/* Events of top-down metrics (PERF_METRICS of Ice Lake and later).  0: they are refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_METRICS
 #define UPMU_METRICS (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and metrics.  1: load latency of
-   Golden Cove, which needs a second counter, is refused with UPMU_ERR_COMPILED_OUT. */
+/* The most counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and top-down metrics.
+   With 1 load latency of Golden Cove, which needs a second counter, is refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_SLOTS
 #define UPMU_SLOTS 3
 #endif
 
-/* Parts of a PMU that several CPUs share are claimed in domains.  0: every CPU acts as if it were alone, which is
-   correct on Intel cores since Sandy Bridge. */
+/* Domains, in which CPUs claim the parts of a PMU that they share.  0: every CPU uses its PMU as if it shared nothing,
+   which is correct on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
@@ -177,57 +177,57 @@
 #define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
 
-/* Groups of threads, and their sums (upmu/group.h); needs UPMU_THREADS.  0: UPMU_ERR_COMPILED_OUT. */
+/* Sums over groups of threads (upmu/group.h); needs UPMU_THREADS.  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_GROUPS
 #define UPMU_GROUPS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
 
-/* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls return
+/* Worlds: events of host and guests are counted apart (upmu/world.h).  0: all sessions count in both; the calls return
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_WORLDS
 #define UPMU_WORLDS UPMU_IS_FULL
 #endif
 
-/* Counters whose registers hold a guest's own values, so that it may read them itself (upmu_set_lend()).  0:
-   UPMU_ERR_COMPILED_OUT. */
+/* Loans: counters whose registers hold a guest's values, so that the guest may read them itself.  0: upmu_set_lend()
+   returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_LOANS
 #define UPMU_LOANS UPMU_WORLDS
 #endif
 
-/* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: UPMU_ERR_COMPILED_OUT. */
+/* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IBS
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
 #endif
 
-/* Branch records without memory: the last branches of a CPU (upmu/branches.h).  0: nothing of them is compiled in but
-   the calls, which return UPMU_ERR_COMPILED_OUT. */
+/* Branch records in registers: the last branches of a CPU (upmu/branches.h).  0: the calls return
+   UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_BRANCHES
 #define UPMU_BRANCHES (UPMU_IS_FULL && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD))
 #endif
 
-/* Units outside the cores: memory controllers, cache slices, links, a host's own devices (upmu/unit.h).  0: nothing of
-   them is compiled in. */
+/* Units outside the cores: memory controllers, cache slices, links, a host's own devices (upmu/unit.h).  0: no function
+   of unit.h is compiled in. */
 #ifndef UPMU_UNCORE
 #define UPMU_UNCORE (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Names of their events; without UPMU_EVENTS_ALL only if set. */
+/* Built-in catalogues of the events of units.  Without UPMU_EVENTS_ALL they are left out, unless this option is 1. */
 #ifndef UPMU_EVENTS_UNCORE
 #define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES && UPMU_EVENTS_ALL)
 #endif
 
-/* The allow-list of registers for kernels that write them for programs (upmu/permit.h).  0: nothing of it is compiled
-   in. */
+/* The allow-list of registers, for kernels that write registers for programs (upmu/permit.h).  0: no function of
+   permit.h is compiled in. */
 #ifndef UPMU_PERMIT
 #define UPMU_PERMIT UPMU_IS_FULL
 #endif
 
-/* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */
+/* The probe, upmu_cpu_probe().  0: this call returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE UPMU_IS_FULL
 #endif
 
-/* Clearing the PMU of a CPU, upmu_cpu_clear().  0: it returns UPMU_ERR_COMPILED_OUT. */
+/* Clearing the PMU of a CPU, upmu_cpu_clear().  0: this call returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_CLEAR
 #define UPMU_CLEAR UPMU_IS_FULL
 #endif
@@ -238,7 +238,7 @@
 #endif
 
 /* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of a
-   register, in handlers, too.  0: not a byte of it is compiled in. */
+   register, in handlers, too.  0: no such call is compiled in. */
 #ifndef UPMU_TRACE
 #define UPMU_TRACE 0
 #endif
@@ -249,7 +249,7 @@
 #define UPMU_PORT_STATIC 0
 #endif
 
-/* Events in one set; 1 to 32.  Memory: about 270 bytes each. */
+/* The most events in one set; 1 to 32.  Memory: about 270 bytes for each event. */
 #ifndef UPMU_SET_EVENTS
 #if UPMU_PROFILE == UPMU_PROFILE_TINY
 #define UPMU_SET_EVENTS 4
@@ -258,17 +258,17 @@
 #endif
 #endif
 
-/* Core types of one machine: hybrid processors have two or three. */
+/* The most core types of one machine: hybrid processors have two or three. */
 #ifndef UPMU_CORE_TYPES
 #define UPMU_CORE_TYPES 4
 #endif
 
-/* Registers of one unit outside the cores.  A type of the library can have 40. */
+/* The most registers of one box outside the cores.  A type of the library can have 40. */
 #ifndef UPMU_UNIT_REGISTERS
 #define UPMU_UNIT_REGISTERS 40
 #endif
 
-/* Types of such units in one machine. */
+/* The most types of units outside the cores in one machine. */
 #ifndef UPMU_UNIT_TYPES
 #define UPMU_UNIT_TYPES 60
 #endif

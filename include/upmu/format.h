@@ -2,9 +2,9 @@
 /*
  * Sampling formats: what an overflow produces.
  *
- * The default format puts a record into the session's ring: a sample, and for events that ask for
- * it (upmu_sampling.values, event_id) the values of other events, the event's id and the last reset
- * value.  A host can provide other formats.
+ * The default format puts a record into the session's ring.  A record is a sample; for events that ask for it
+ * (upmu_sampling.values, event_id) it also has the values of other events, the event's id and the period that ended.
+ * A host can provide other formats.
  */
 #ifndef UPMU_FORMAT_H
 #define UPMU_FORMAT_H
@@ -22,24 +22,25 @@ extern "C" {
  * Actions after an overflow; bits that upmu_format.overflow and .restart return.  At the restart of a masked session
  * the events that masked it begin their upmu_sampling.long_period, if they have one.  All other periods continue.
  */
-#define UPMU_OVERFLOW_NOTIFY (1u << 0) /* message and hooks */
-#define UPMU_OVERFLOW_MASK (1u << 1)   /* the session stops until it is restarted */
+#define UPMU_OVERFLOW_NOTIFY (1u << 0) /* store a message and call the hooks (upmu/message.h) */
+#define UPMU_OVERFLOW_MASK (1u << 1)   /* mask the session: it stops until it is restarted */
 
 /*
- * For upmu_format.overflow: the count of an event of the set.  It is up to date for the event that
- * overflowed and for the events in its upmu_sampling.values, except an event that a local call is
- * changing at this moment.  0: there is no such event.
+ * For upmu_format.overflow: return the count of event `event` of the set that overflowed.  The count is up to date for
+ * the event that overflowed and for the events in its upmu_sampling.values, except an event that a local call is
+ * changing at this moment.  0: there is no such event, or formats are compiled out.
  * Context: nmi.
  */
 uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event);
 
 /*
- * For upmu_format.overflow: the return addresses of the callers of the interrupted code, the nearest first.  They are
- * found as upmu_session_callers() says, and are at most `capacity` and at most its depth.  The walk calls its `read`
- * once for each of them, and perhaps once more.
+ * For upmu_format.overflow: store the return addresses of the callers of the interrupted code, the nearest first.  They
+ * are found as upmu_session_callers() says: at most `capacity`, and at most upmu_callers.depth of the session.  The
+ * walk calls upmu_callers.read once for each address, and perhaps once more.
  *
- * Returns how many there are in out_callers; the rest of it is unchanged.  0: the session has no upmu_callers, the
- * overflow has no frame pointer (upmu_overflow.frame says when), the code has no caller, or callers are compiled out.
+ * Returns the number of addresses in out_callers; entries after these are unchanged.  0: the session has no
+ * upmu_callers, the overflow has no frame pointer (upmu_overflow.frame says when), the code has no caller, or callers
+ * are compiled out.
  * Context: nmi.
  */
 unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity);
@@ -47,32 +48,35 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
 /*
  * A format.  Constant; must stay while a session uses it.
  *
- * Contract: `overflow` runs inside upmu_pmi_handle(), perhaps in an NMI.  It must not wait, lock,
- * allocate, log or call upmu except for upmu_overflow_value(), upmu_overflow_callers() and
- * upmu_overflow_event_id() of upmu/abi.h.  It must use at most 128 bytes of stack, without these
- * three, and a bounded time.  It is called once for each event that overflowed, while the counters
- * of the session are closed.  Calls on its session never run at the same time on this CPU.  It may
- * read overflow->frame and the registers there until it returns, and keeps copies of what it needs.
+ * Contract: `overflow` runs inside upmu_pmi_handle(), perhaps in an NMI; or inside a local call that finds the overflow
+ * itself, or that the interrupt has interrupted.  It must not wait, lock, allocate, log or call upmu except for
+ * upmu_overflow_value(), upmu_overflow_callers() and upmu_overflow_event_id() of upmu/abi.h.  It must use at most 128
+ * bytes of stack, without these three, and a bounded time.  It is called once for each event that overflowed.  Where
+ * one register enables all counters (UPMU_PMU_GLOBAL_CTRL), the handler keeps the counters of the session closed
+ * meanwhile; elsewhere they may count.  No other function of the format runs for the same session at that time on this
+ * CPU.  `overflow` may read overflow->frame and the registers there until it returns, and keeps copies of what it
+ * needs.
  */
 struct upmu_format {
-    const char *name; /* as messages and tools show it */
+    const char *name; /* by which upmu_format_by_name() finds the format */
     /*
-     * Check `argument` (memory of the caller; may be NULL if `bytes` is 0) and prepare; *out_state
-     * is passed to the other functions.  NULL: the format takes no argument.
+     * Called by upmu_session_format().  Check `argument` (memory of the caller; may be NULL if `bytes` is 0) and
+     * prepare; *out_state is passed to the other functions.  NULL: the format takes no argument.
      * Returns UPMU_OK, or the status that upmu_session_format() is to return.  Context: any.
      */
     enum upmu_status (*begin)(struct upmu_session *session, const void *argument, size_t bytes, void **out_state);
-    /* Returns UPMU_OVERFLOW_ bits; `notify`: the event asks for a message.  Context: nmi. */
+    /* An event overflowed (see the contract).  `notify`: the event has UPMU_SAMPLING_NOTIFY.  Returns UPMU_OVERFLOW_…
+       bits for the session.  Context: nmi. */
     unsigned (*overflow)(void *state, const struct upmu_overflow *overflow, bool notify);
-    /* Before a masked session continues: UPMU_OVERFLOW_MASK keeps it masked.  NULL: it continues.
-       Context: that of upmu_session_restart(). */
+    /* Called before a masked session continues.  Returns UPMU_OVERFLOW_MASK to keep the session masked, else 0.  NULL:
+       the session continues.  Context: that of upmu_session_restart(). */
     unsigned (*restart)(void *state, struct upmu_session *session);
-    /* The session no longer uses the format.  NULL: nothing to do.  Context: any. */
+    /* The session no longer uses the format: it has another one, or was closed.  NULL: nothing to do.  Context: any. */
     void (*end)(void *state, struct upmu_session *session);
 };
 
-/* The format named `name` among `formats` (an array that ends with NULL; may be NULL), or "default".
-   NULL: there is none.  Context: any. */
+/* Return the format named `name` among `formats` (an array that ends with NULL; may be NULL); for the name "default"
+   the default format.  NULL: no such format, or formats are compiled out.  Context: any. */
 const struct upmu_format *upmu_format_by_name(const struct upmu_format *const *formats, const char *name);
 
 /*
@@ -86,12 +90,12 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_format(struct upmu_session *session, const struct upmu_format *format,
                                      const void *argument, size_t bytes);
 
-/* Callers of one sample, at most. */
+/* The most callers of one sample. */
 #define UPMU_CALLERS_DEPTH 64
 
 /*
  * How the callers of interrupted code are found: by frame pointers, for code that keeps them
- * (-fno-omit-frame-pointer).  Constant; must stay while a session uses it.
+ * (-fno-omit-frame-pointer).  The structure must stay unchanged while a session uses it.
  */
 struct upmu_callers {
     /*
@@ -103,15 +107,15 @@ struct upmu_callers {
      */
     bool (*read)(void *context, uint64_t fp, bool user, uint64_t *out_next, uint64_t *out_return);
     void *context;  /* for `read` */
-    unsigned depth; /* callers of one sample, 1 to UPMU_CALLERS_DEPTH */
+    unsigned depth; /* the most callers of one sample, 1 to UPMU_CALLERS_DEPTH */
 };
 
 /*
- * Choose how the callers of a detached session's samples are found (NULL, as after upmu_session_init(): they have
- * none).  In the default format each event then has a record of its own (upmu_record.extended), as if it had an
- * event_id, with its callers.  Another format asks for them (upmu_overflow_callers()).
- * Hosts give the frame pointer in upmu_frame.fp.  A walk ends at `depth`, at a return address of 0, where `read`
- * refuses, and where the next frame pointer is not above the last.
+ * Choose how the callers of a detached session's samples are found; with NULL, as after upmu_session_init(), samples
+ * have no callers.  In the default format each event that overflows then has a record of its own with its callers
+ * (upmu_record.extended), as if it had an event_id.  A format of the host calls upmu_overflow_callers() for them.
+ * Hosts give the frame pointer in upmu_frame.fp.  A walk ends after `depth` callers, at a return address of 0, where
+ * `read` returns false, and where the next frame pointer is not above the last.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE (not detached), UPMU_ERR_INVALID (no hook, or the depth) or
  * UPMU_ERR_COMPILED_OUT.
@@ -121,26 +125,26 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers);
 
 /*
- * A record of the ring in place: pointers into the ring, valid until upmu_ring_drop().
+ * A record of the ring, read in place: its pointers lead into the ring, and are valid until upmu_ring_drop().
  */
 struct upmu_record {
-    const struct upmu_sample *sample; /* the same as in the default format */
-    bool extended;          /* the members below are valid */
-    uint8_t event;          /* the event of the record */
-    uint16_t set;           /* number of the set that was active */
-    uint32_t values;        /* events whose counts follow ... */
-    uint32_t process;       /* upmu_frame's: of the interrupted code */
-    uint32_t thread;        /* the same */
+    const struct upmu_sample *sample; /* the sample, as upmu_ring_next() gives it */
+    bool extended;          /* true: the members below are valid; false: they are 0 */
+    uint8_t event;          /* index in its set of the event that overflowed */
+    uint16_t set;           /* upmu_set.number of the set that was active */
+    uint32_t values;        /* mask: events of the set whose counts are in `value` */
+    uint32_t process;       /* upmu_frame.process of the interrupted code */
+    uint32_t thread;        /* upmu_frame.thread of the interrupted code */
     uint64_t event_id;      /* upmu_sampling.event_id, unchanged */
     uint64_t last_reset;    /* the period that ended, with its random part */
-    const uint64_t *value;  /* ... one for each bit of `values`, lowest first */
+    const uint64_t *value;  /* a count for each bit of `values`, the lowest bit first */
     const uint64_t *frame;  /* return addresses of the callers, the nearest first */
-    unsigned frames;        /* how many */
+    unsigned frames;        /* number of addresses in `frame` */
 };
 
 /*
- * Look at the oldest record without taking it out; false: there is none.  upmu_ring_next() takes
- * the sample of either kind of record.
+ * Fill in *out_record from the oldest record, which stays in the ring; false: the ring is empty.  upmu_ring_next()
+ * takes the sample of each record out, extended or not.
  * Context: any; one reader at a time.
  */
 bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: the same events in many threads, and their sum.  A group is a process with all its threads, a process with
- * its children, or any threads that the host names: a container, a virtual machine.
+ * Groups: the same events are counted in many threads and added up.  A group is a process with all its threads, a
+ * process with its children, or any threads that the host names: a container, a virtual machine.
  *
  *     struct upmu_event events[2];          // upmu_event_parse(), upmu_event_raw()
  *     struct upmu_group group;
@@ -13,13 +13,15 @@
  *     upmu_group_leave(&member_of_thread);                                  // the host's exit
  *     upmu_group_read(&group, 0, 2, sum);                                   // at any moment
  *
- * Each member has a session of its own, which counts as all sessions of threads do; nothing is added to a switch.  The
- * memory of a member is the host's: a thread that is in n groups has n members.
+ * A member (struct upmu_member) is one thread in one group: a thread that is in n groups has n members.  The host gives
+ * the memory of a member.  Each member has a session of its own, which counts as all sessions of threads do; a thread
+ * switch costs nothing more than for such a session.
  *
- * The calls on one group and its members change a list, so one of them runs at a time.  The host gives `lock` and
- * `unlock`, which they call, or serialises them itself.  While the lock is held, calls on sessions of threads that run
- * elsewhere wait for these CPUs (upmu_port.run_on_cpu): a CPU that waits for the lock must answer, so the lock is none
- * that spins with interrupts off.  The handler, switches and ticks never take it.
+ * The calls on one group and its members change the group's list of members, so only one of them may run at a time.
+ * The host gives `lock` and `unlock`, which these calls use, or serialises the calls itself.  A call that holds the
+ * lock may have to act on a session of a thread that runs on another CPU, and wait for that CPU (upmu_port.run_on_cpu).
+ * So a CPU that waits for the lock must still answer: do not use a lock that spins with interrupts off.  The handler,
+ * switches and ticks never take the lock.
  */
 #ifndef UPMU_GROUP_H
 #define UPMU_GROUP_H
@@ -37,32 +39,34 @@ extern "C" {
 #endif
 
 /* Flags of upmu_group_init(). */
-#define UPMU_GROUP_CHILDREN (1u << 0) /* upmu_group_fork() follows child processes, too, and not new threads alone */
-#define UPMU_GROUP_SHARE (1u << 1)    /* the sessions of members share (upmu_session_share()) */
+#define UPMU_GROUP_CHILDREN (1u << 0) /* upmu_group_fork() follows child processes, too, not only new threads */
+#define UPMU_GROUP_SHARE (1u << 1)    /* upmu_session_share() is called for the session of each member */
 
-/* A group.  `lock` to `context` are for the host to fill in after upmu_group_init(); the rest may be read under the
-   lock. */
+/* A group.  The host may fill in `lock`, `unlock` and `context` after upmu_group_init().  The counts of members may be
+   read under the lock. */
 struct upmu_group {
     void (*lock)(void *context);   /* NULL: the host serialises calls */
     void (*unlock)(void *context); /* given with `lock` */
-    void *context;                 /* for both */
-    uint32_t members;              /* threads that are followed now */
-    uint32_t left;                 /* threads that have left; their counts are in each sum */
-    uint32_t missed;               /* children that could not be followed, and members that could not be read */
+    void *context;                 /* argument of `lock` and `unlock` */
+    uint32_t members;              /* number of threads that are followed now */
+    uint32_t left;                 /* number of threads that have left; their counts are in each sum */
+    uint32_t missed;               /* number of children that could not be followed, and of members that could not be
+                                      read when they left; not 0: all sums are UPMU_QUALITY_PARTIAL */
     struct upmu_group_state state; /* the library's */
 };
 
 /* A thread in a group.  Zero it before its first use. */
 struct upmu_member {
-    struct upmu_group *group;   /* NULL: it is in none */
-    struct upmu_thread *thread; /* while it is in one */
+    struct upmu_group *group;   /* the group that the member is in; NULL: none */
+    struct upmu_thread *thread; /* the thread that is followed, while `group` is not NULL */
     struct upmu_session session; /* session.why explains a refusal */
     struct upmu_member_state state; /* the library's */
 };
 
 /*
- * Make an empty group, whose former contents do not matter.  `events`: at most UPMU_SET_EVENTS, encoded for a PMU of
- * the machine, which are counted and not sampled.  They, the group and the machine stay until upmu_group_close().
+ * Make an empty group; the former contents of *group do not matter.  `events` are `count` events, at most
+ * UPMU_SET_EVENTS, encoded for a PMU of the machine; they are counted and not sampled.  The array, the group and the
+ * machine must stay until upmu_group_close().
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no events, too many, an unknown flag); UPMU_ERR_COMPILED_OUT.
  * Context: any.
@@ -72,65 +76,71 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
                                  const struct upmu_event *events, unsigned count, unsigned flags);
 
 /*
- * Follow a thread from now on.  `cpu`: where it runs; NULL: it does not run, nor begin to during the call.  `member`,
- * which is in no group, and `thread` stay until upmu_group_leave().
+ * Follow a thread from now on.  `cpu`: the CPU on which the thread runs; NULL: the thread does not run, nor begins to
+ * run during the call.  `member`, which is in no group, and `thread` must stay until upmu_group_leave().
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (the member is in a group); those of upmu_set_add_event(),
  * upmu_session_attach_thread() and upmu_session_start(): member->session.why has the reason, and the member is in no
- * group.  (If its CPU cannot be reached to detach it either, member->group is set, and upmu_group_leave() is due.)
- * Context: as upmu_session_attach_thread(), with the lock.
+ * group.  Only if the member's session could not be detached again, because its CPU cannot be reached, is member->group
+ * set: then call upmu_group_leave().
+ * Context: as upmu_session_attach_thread(); the call takes the lock.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_group_join(struct upmu_group *group, struct upmu_member *member, struct upmu_thread *thread,
                                  struct upmu_cpu *cpu);
 
 /*
- * A note of the host: the thread of `parent` has made another one, `thread`, which is initialised and has not run.  It
- * is followed from its first instruction, in the parent's group.  Nothing is done, and child->group is NULL, where the
- * parent is in no group (any more), or where the child has another pid and the group does not follow children
- * (UPMU_GROUP_CHILDREN).  `child` NULL: the host has no memory for it.
+ * To be called by the host's fork: the thread of `parent` has made a new thread, `thread`, which is initialised
+ * (upmu_thread_init()) and has not run.  The new thread becomes the member `child` of the parent's group, and is
+ * followed from its first instruction.  Nothing is done, and child->group stays NULL, where the parent is in no group
+ * (any more), or where the child has another pid and the group does not follow children (UPMU_GROUP_CHILDREN).  `child`
+ * NULL: the host has no memory for the member.
  *
- * Returns UPMU_OK; UPMU_ERR_NO_SPACE (`child` is NULL); those of upmu_group_join().  A child that should be followed
- * and is not runs uncounted: it is counted in group->missed, and all sums are UPMU_QUALITY_PARTIAL from then on.  The
+ * Returns UPMU_OK; UPMU_ERR_NO_SPACE (`child` is NULL); those of upmu_group_join().  After an error the child, which
+ * should be followed, runs uncounted: group->missed counts it, and all sums are UPMU_QUALITY_PARTIAL from then on.  The
  * host's fork need not fail.
- * Context: as upmu_session_attach_thread() without a CPU, with the lock.
+ * Context: as upmu_session_attach_thread() without a CPU; the call takes the lock.
  */
 enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member *child, struct upmu_thread *thread);
 
 /*
- * A thread leaves its group: it ends (before or after upmu_thread_exit()), or the host moves it elsewhere.  Its counts
- * are added to the group's, once: a member that is in no group is left as it is.  Its memory may be freed afterwards.
+ * Take a thread out of its group: the thread ends (before or after upmu_thread_exit()), or the host puts it elsewhere.
+ * The member's counts are added to the group's sums, and its session is closed; its memory may be freed afterwards.  A
+ * member that is in no group is left as it is, so that counts are added once only.
  *
- * Returns UPMU_OK; UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (it is still in the group: call again); UPMU_ERR_PORT (it has
- * left; sums of an event whose counter faulted are UPMU_QUALITY_PARTIAL).
- * Context: as upmu_session_detach(), with the lock.
+ * Returns UPMU_OK; UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the member is still in the group: call again); UPMU_ERR_PORT (the
+ * member has left; sums of an event whose counter faulted are UPMU_QUALITY_PARTIAL).
+ * Context: as upmu_session_detach(); the call takes the lock.
  */
 enum upmu_status upmu_group_leave(struct upmu_member *member);
 
 /*
- * Sums of `count` events from `first` on: what members have counted that left, and what those count that are there.
- * `value`, `raw`, `error`, `enabled_ns`, `running_ns` and `lost` are sums (saturating), so times are those of threads
- * and may pass the time of the clock; `left` and `reset` are 0.  The quality is the worst of the members'
- * (UPMU_QUALITY_EXACT, _SCALED, _PARTIAL).  A member that has never run adds nothing and changes no quality; one that
- * has run and had no counter makes the sum partial.  UPMU_QUALITY_NEVER_RAN: no member has run.
- * UPMU_QUALITY_UNPROVEN: the sum is 0, and a member's 0 is unproven.
+ * Read the sums of `count` events of the group, from event `first` on: the counts of all members, those that have left
+ * and those that are in the group.  `value`, `raw`, `error`, `enabled_ns`, `running_ns` and `lost` are sums; the first
+ * three stop at 2^64 - 1.  Times are added, too, so they may be longer than the time that has passed.  `left` and
+ * `reset` are 0.  The quality is the worst of the members' (UPMU_QUALITY_EXACT, _SCALED, _PARTIAL); while group->missed
+ * is not 0 each sum is partial.  A member that has never run adds nothing and changes no quality; a member that has run
+ * and had no counter makes the sum partial.  UPMU_QUALITY_NEVER_RAN: no member has run.  UPMU_QUALITY_UNPROVEN: the sum
+ * is 0, and a member's 0 is unproven.
  *
- * A sum never falls below an earlier one while all counts are exact.  It is no snapshot: members that run elsewhere are
- * read one after the other.
+ * A sum never falls below an earlier one while all counts are exact.  A sum is no snapshot: members that run on other
+ * CPUs are read one after the other.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such event); those of upmu_set_read(), with UPMU_ERR_PORT only after all others
- * were read: the sums lack what faulted, and are partial.  After other errors `out_counts` has no meaning.
- * Context: as upmu_set_read() of the members, with the lock.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event); those of upmu_set_read().  UPMU_ERR_PORT is returned after all
+ * members were read: the sums lack the counts that faulted, and are partial.  After other errors `out_counts` has no
+ * meaning.
+ * Context: as upmu_set_read() of the members; the call takes the lock.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsigned count,
                                  struct upmu_count *out_counts);
 
 /*
- * All members leave.  The sums stay readable; afterwards the events are not needed any more, and no thread joins.
+ * Take all members out of the group, as upmu_group_leave() does.  The sums stay readable.  Afterwards the array of
+ * events is not needed any more; let no thread join.
  *
- * Returns UPMU_OK, or the first error of upmu_group_leave(): after UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU members are
- * left, call again.
+ * Returns UPMU_OK, or the first error of upmu_group_leave(): after UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU some members
+ * are still in the group: call again.
  * Context: as upmu_group_leave() for each member.
  */
 enum upmu_status upmu_group_close(struct upmu_group *group);

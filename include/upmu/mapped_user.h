@@ -21,41 +21,41 @@
 extern "C" {
 #endif
 
-/* Version of the layout: another one is another layout. */
+/* Version of the layout of the pages: each layout has its own number. */
 #define UPMU_MAPPED_VERSION 1u
 
-/* A sample: 64 bytes, so none lies in two pages. */
+/* A sample of one event.  A sample has 64 bytes, so it is in one page as a whole. */
 struct upmu_mapped_sample {
-    uint64_t ip;       /* interrupted instruction; all as in struct upmu_sample */
-    uint64_t sp;       /* its stack pointer */
+    uint64_t ip;       /* interrupted instruction, as in struct upmu_sample */
+    uint64_t sp;       /* stack pointer of the interrupted code */
     uint64_t time_ns;  /* clock_ns, or 0 */
-    uint64_t event_id; /* upmu_sampling.event_id */
+    uint64_t event_id; /* upmu_sampling.event_id of the event */
     uint64_t value;    /* count of the event, this overflow included */
-    uint32_t events;   /* bit i: event i of the session overflowed, too */
-    uint32_t lost;     /* samples before this one that found no room */
-    uint32_t process;  /* upmu_frame's: of the interrupted code */
-    uint32_t thread;   /* the same */
-    uint16_t cpu;      /* order of initialisation */
+    uint32_t events;   /* mask: all events of the set that overflowed together, this one included */
+    uint32_t lost;     /* number of samples before this one that found no room */
+    uint32_t process;  /* upmu_frame.process of the interrupted code */
+    uint32_t thread;   /* upmu_frame.thread of the interrupted code */
+    uint16_t cpu;      /* number of the CPU, in the order of upmu_cpu_init() */
     uint16_t flags;    /* UPMU_SAMPLE_… of upmu/upmu.h */
-    uint16_t set;      /* number of the set that was active */
-    uint8_t event;     /* that this sample is about */
+    uint16_t set;      /* upmu_set.number of the set that was active */
+    uint8_t event;     /* index in the set of the event that overflowed */
     uint8_t zero;      /* reserved */
 };
 
-/* The begin of the first page.  Samples are in the pages behind it. */
+/* The first bytes of the first page.  The samples are in the pages that follow. */
 struct upmu_mapped_page {
     uint32_t version; /* UPMU_MAPPED_VERSION */
-    uint32_t records; /* room for so many samples, a power of two */
-    uint32_t lost;    /* samples that found no room, in all */
+    uint32_t records; /* number of samples for which the pages have room, a power of two */
+    uint32_t lost;    /* number of samples that found no room, in all */
     uint32_t zero[13]; /* reserved */
-    uint32_t head;    /* samples that were ever stored; the kernel writes it */
-    uint32_t rest[15]; /* reserved: head and tail are in lines of their own */
-    uint32_t tail;    /* samples that were taken; the program writes it */
+    uint32_t head;    /* number of samples stored so far, modulo 2^32; the kernel writes it */
+    uint32_t rest[15]; /* reserved: so that head and tail are in different cache lines */
+    uint32_t tail;    /* number of samples taken so far, modulo 2^32; the program writes it */
 };
 
 /*
- * Take the oldest sample; false: there is none.  `data` is the address of the second page, behind which all others
- * follow.
+ * Take the oldest sample out of the ring; false: the ring is empty.  `data` is the address of the second page; all
+ * other pages follow it without a gap.
  *
  * Context: a program; one thread at a time.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages: reports of a session to its owner, one for each overflow.
+ * Messages: entries of a session's queue, which tell a program of overflows.
  *
- * An event that is sampled with UPMU_SAMPLING_NOTIFY puts a message into its session's
- * queue when it overflows, calls the hooks, and the session stops (UPMU_SESSION_MASKED)
- * until upmu_session_restart(), unless its format decides otherwise (upmu/format.h).
+ * When an event that is sampled with UPMU_SAMPLING_NOTIFY overflows, the library puts a message into the queue of its
+ * session, calls the hooks of struct upmu_notify, and masks the session: the session is UPMU_SESSION_MASKED until
+ * upmu_session_restart().  A format of the host (upmu/format.h) can decide otherwise.
  */
 #ifndef UPMU_MESSAGE_H
 #define UPMU_MESSAGE_H
@@ -26,49 +26,49 @@ enum upmu_message_type {
     UPMU_MESSAGE_OVERFLOW = 1 /* events of a session overflowed */
 };
 
-/* An overflow, of one or more events. */
+/* A message: one or more events of a session overflowed together. */
 struct upmu_message {
     uint32_t type;    /* enum upmu_message_type */
-    uint32_t process; /* of the interrupted code: upmu_frame.process */
-    uint32_t thread;  /* the same: upmu_frame.thread */
+    uint32_t process; /* upmu_frame.process of the interrupted code */
+    uint32_t thread;  /* upmu_frame.thread of the interrupted code */
     uint32_t events;  /* bit i: event i of the set overflowed */
-    uint16_t set;     /* the set that was active then */
-    uint16_t cpu;     /* order of initialisation */
+    uint16_t set;     /* upmu_set.number of the set that was active then */
+    uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
     uint32_t dropped; /* messages lost since the message before this one: the queue was full */
     uint64_t ip;      /* interrupted instruction */
 };
 
 /*
- * Functions that report a message to the host.  Each may be NULL.  The interrupt handler (which may
- * be an NMI) calls them for every overflow that notifies, also where no message is stored.  They
- * must leave the work to code that runs later.
+ * Functions by which the library tells the host of a message.  Each may be NULL.  The interrupt handler (which may be
+ * an NMI), or a local call that finds the overflow itself, calls them for every overflow that notifies, also where no
+ * message is stored.  They must leave the work to code that runs later.
  */
 struct upmu_notify {
-    void *context; /* first argument of the function */
+    void *context; /* first argument of each function */
     /* Wake the programs that wait for messages (poll, select).  Context: nmi. */
     void (*wake)(void *context, struct upmu_session *session);
     /* Send the signal `number`, which is signal_number.  Context: nmi. */
     void (*signal)(void *context, struct upmu_session *session, int number);
     /*
-     * Keep the monitored thread from returning to user code until unblock; only called with
-     * UPMU_QUEUE_BLOCK.  Context: nmi.
+     * Keep the monitored thread from returning to user code until `unblock`.  Called with UPMU_QUEUE_BLOCK only, and
+     * not again before `unblock`.  Context: nmi.
      */
     void (*block)(void *context, struct upmu_session *session);
-    /* Let the thread continue.  Only upmu_session_restart() calls it: if you stop or close the session instead, unblock
-       the thread yourself.  Context: that of upmu_session_restart(). */
+    /* Let the blocked thread continue.  Only upmu_session_restart(), and upmu_message_restarted() of upmu/abi.h, call
+       it: if you stop or close the session instead, unblock the thread yourself.  Context: that of these calls. */
     void (*unblock)(void *context, struct upmu_session *session);
-    int signal_number; /* 0: none */
+    int signal_number; /* for `signal`; 0: no signal is sent */
 };
 
-/* Bits of upmu_queue.flags. */
+/* Flags of upmu_session_messages(). */
 #define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, store no message */
-#define UPMU_QUEUE_BLOCK (1u << 1)       /* block the thread; not for a CPU's session */
+#define UPMU_QUEUE_BLOCK (1u << 1)       /* call `block` and `unblock`; for a session of a thread, not of a CPU */
 
 /*
- * Give a detached session a queue and memory for `capacity` messages, a power of two.  `queue`
- * NULL removes the queue; the other arguments are not used then.  `queue`, `messages` and `notify`
- * (may be NULL) must stay until the queue is removed or the session is closed.  A full queue drops
- * the message and the session is masked, so no further overflow is lost until the queue is read.
+ * Give a detached session a queue and memory for `capacity` messages, a power of two.  `queue` NULL removes the queue;
+ * the other arguments are not used then.  `queue`, `messages` and `notify` (may be NULL) must stay until the queue is
+ * removed or the session is closed.  If the queue is full the message is dropped and counted, and the session is
+ * masked, so that no further message is lost until the session is restarted.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (capacity 0 without UPMU_QUEUE_NO_MESSAGES or not a
  * power of two, an unknown flag); UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.
@@ -80,9 +80,9 @@ enum upmu_status upmu_session_messages(struct upmu_session *session, struct upmu
                                        const struct upmu_notify *notify);
 
 /*
- * Take the oldest messages, up to `count`; *out_count is the number taken.
+ * Take the oldest messages out of the queue, at most `count`; *out_count is the number taken.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (`count` is 0); UPMU_ERR_END (there is none);
+ * Returns UPMU_OK; UPMU_ERR_INVALID (`count` is 0); UPMU_ERR_END (the queue is empty);
  * UPMU_ERR_COMPILED_OUT.
  * Context: any; one reader at a time.
  */

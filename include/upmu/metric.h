@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Derived metrics: what follows from counts.  Instructions per cycle, miss rates, the first level of top-down analysis,
- * memory bandwidth.
+ * Derived metrics: values that are computed from counts.  Examples: instructions per cycle, miss rates, the first level
+ * of top-down analysis, memory bandwidth.
  *
- * A metric is a formula over events (docs/METRICS.md).  The library has formulas, from Intel's published files for the
- * models that these are for, and of generic events for all.  Which events are counted, and how, is the caller's part:
+ * A metric is a formula over events (docs/METRICS.md).  The library has two kinds of formulas: those of Intel's
+ * published files, for the models that these files are for, and formulas of generic events, for all models.  The caller
+ * decides how the events are counted, and counts them:
  *
  *     while (upmu_metric_next(pmu, "tma", 3, &cursor, &metric) == UPMU_OK)
  *         upmu_formula(metric.formula, &collect, &result, &why);    each event is `unknown`: `collect` lists it
  *     ... count them ...
  *     upmu_formula(metric.formula, &counts, &result, &why);         result.millionths
  *
- * No floating point is used.  UPMU_FORMULAS=0: nothing of it is compiled in.  Without UPMU_NAMES there
- * are no metrics, but formulas.
+ * No floating point is used.  UPMU_FORMULAS=0: no function of this header is compiled in.  Without UPMU_NAMES there is
+ * no upmu_metric_next(), but upmu_formula().
  */
 #ifndef UPMU_METRIC_H
 #define UPMU_METRIC_H
@@ -28,32 +29,35 @@ extern "C" {
 
 /* ---- Formulas ---- */
 
-/* Bytes of a formula, at most; and the values, or the signs and open brackets, that may wait for what follows. */
+/*
+ * The most bytes of a formula; and how deeply a formula may be nested: at most 32 values, and at most 32 operators and
+ * open brackets, may wait at the same time for the text that follows.
+ */
 #define UPMU_FORMULA_BYTES 2048u
 #define UPMU_FORMULA_DEPTH 32u
 
-/* A word of a formula that stands for a value: a position in the caller's text. */
+/* A word of a formula that stands for a value: an event or a name. */
 struct upmu_formula_word {
-    const char *text; /* not NUL-terminated */
-    size_t length;    /* its bytes */
-    bool event;       /* a specification, which stood in braces; else a name: `seconds`, `smt` */
+    const char *text; /* the word's first byte in the formula; not NUL-terminated */
+    size_t length;    /* bytes of the word */
+    bool event;       /* true: an event's specification, which stood in braces; false: a name: `seconds`, `smt` */
 };
 
-/* The value of a word: `value`, or `value` / `divisor`. */
+/* The value of a word: `value`, or `value` / `divisor` if `divisor` is not 0. */
 struct upmu_formula_value {
     uint64_t value;
-    uint32_t divisor;          /* 0: none.  `seconds` is a time in ns with 1,000,000,000 */
-    enum upmu_quality quality; /* of a count, as upmu_set_read() has it; 0: exact */
-    bool unknown;              /* there is no value yet: the formula is only looked through for its words */
+    uint32_t divisor;          /* 0: none.  For `seconds` give a time in ns and the divisor 1,000,000,000 */
+    enum upmu_quality quality; /* upmu_count.quality of an event's count; 0: exact */
+    bool unknown;              /* true: there is no value yet; the formula is read only to learn its words */
 };
 
-/* Where a formula's values come from: the caller's function. */
+/* The caller's function that gives the values of a formula's words. */
 struct upmu_formula_values {
     /*
-     * Give the value of a word: fill in `*out_value`, which is all zero.  Words in the part of a condition that does
-     * not matter are not asked for; a word that occurs twice is asked for twice.
-     * Returns UPMU_OK, or why there is none: UPMU_ERR_NO_SUCH_NAME, UPMU_ERR_NO_SUCH_EVENT, ...; the formula is
-     * refused with this status, and with the word.
+     * Give the value of a word: fill in `*out_value`, which is all zero before.  The function is not called for words
+     * in the part of an `if` that its condition excludes; for a word that occurs twice it is called twice.
+     * Returns UPMU_OK, or why there is no value: UPMU_ERR_NO_SUCH_NAME, UPMU_ERR_NO_SUCH_EVENT, ...; upmu_formula()
+     * then returns this status, with the word in its `why`.
      * Context: that of upmu_formula().
      */
     enum upmu_status (*value)(void *context, const struct upmu_formula_word *word,
@@ -64,8 +68,8 @@ struct upmu_formula_values {
 /* The value of a formula. */
 struct upmu_formula_result {
     int64_t millionths;        /* the value times 1,000,000, rounded to the nearest */
-    enum upmu_quality quality; /* UPMU_QUALITY_SCALED: some count was an estimate, and so is this; else exact */
-    bool unknown;              /* some word was unknown: there is no value, but the formula is well-formed */
+    enum upmu_quality quality; /* UPMU_QUALITY_SCALED if some count was an estimate, else UPMU_QUALITY_EXACT */
+    bool unknown;              /* true: some word was unknown; there is no value, but the formula is well-formed */
 };
 
 /*
@@ -73,10 +77,10 @@ struct upmu_formula_result {
  * wrong by 2^-61 of its result or of its greater operand at most.
  *
  * Returns UPMU_OK, or with the place in why->position and why->word:
- *     UPMU_ERR_FORMULA      not a formula: at this word
- *     UPMU_ERR_NO_SPACE     too long, or nested too deeply
- *     UPMU_ERR_DIVISION     the word, a divisor, is 0
- *     UPMU_ERR_NOT_COUNTED  a count that has no value, or only of part of the time
+ *     UPMU_ERR_FORMULA      the text is not a formula: this word does not fit
+ *     UPMU_ERR_NO_SPACE     longer than UPMU_FORMULA_BYTES, or nested deeper than UPMU_FORMULA_DEPTH
+ *     UPMU_ERR_DIVISION     the word is a divisor, and its value is 0
+ *     UPMU_ERR_NOT_COUNTED  the count of this event has no value, or covers only part of the time
  *     UPMU_ERR_BAD_VALUE    the result has 2^63 millionths or more; or a number of the text is, without its point,
  *                           2^64 or more, or has more than 19 digits behind the point
  * and what `values->value` returned.  A refusal leaves `*out_result` all zero.  `why` may be NULL.
@@ -88,22 +92,22 @@ enum upmu_status upmu_formula(const char *text, const struct upmu_formula_values
 
 /* ---- Metrics of a PMU ---- */
 
-/* All texts are constant. */
+/* A metric.  All texts are constant. */
 struct upmu_metric {
     const char *name;    /* "frontend_bound" */
     const char *group;   /* "tma" */
-    const char *unit;    /* "%", "MB/s", "" */
-    const char *formula; /* of the PMU's events, or of units outside the cores (`imc/NAME`), `seconds` and `smt` */
-    bool published;      /* from a published file for this model; else of generic events, for every PMU */
+    const char *unit;    /* unit of the value: "%", "MB/s", "" */
+    const char *formula; /* over the PMU's events, events of units outside the cores (`imc/NAME`), `seconds`, `smt` */
+    bool published;      /* true: from a published file for this model; false: of generic events, for every PMU */
 };
 
 /*
- * The next metric of a PMU that a word names: it is the metric's name or its group's, whatever the case; length 0: all.
- * A metric of generic events is there for each PMU that has no other of its name; whether it can be counted is not
- * looked at.
+ * Find the next metric of a PMU whose name, or whose group's name, is `word` (`length` bytes, in any case of letters);
+ * with length 0 each metric of the PMU.  A metric of generic events belongs to each PMU for which no published metric
+ * has the same name; it is not checked whether the PMU can count the events.
  *
- * `*cursor` is where to continue; begin with 0.
- * Returns UPMU_OK; UPMU_ERR_END after the last one; UPMU_ERR_NO_SUCH_NAME (none).
+ * `*cursor` is where to continue; set it to 0 before the first call.
+ * Returns UPMU_OK; UPMU_ERR_END after the last metric; UPMU_ERR_NO_SUCH_NAME (the first call finds no metric).
  * Context: any.
  */
 UPMU_MUST_CHECK

@@ -13,32 +13,32 @@ extern "C" {
 #endif
 
 /*
- * Publish the counts of a detached session in a page, from its next start on.  The page is written
- * at the end of every local call on its CPU and of every interrupt that loads one of its counters, masks it or changes
+ * Publish the counts of a detached session in a page.  While the session runs, the page is written at the end of every
+ * local call on its CPU, and of every interrupt that loads one of the session's counters, masks the session or changes
  * its set.
- * Map it read-only into the program.  NULL, or the end of the session, ends this: unmap the page
- * before that.  The page must stay until then.
+ * Map the page read-only into the program.  The same call with `page` NULL, and the end of the session, withdraw the
+ * page: unmap the page before that.  The page must stay until then.
  *
- * The right to execute RDPMC (the hook allow_rdpmc; without it the host gives the right):
- * - A thread that a published session was attached to has it, whether a session of it runs or not:
- * its program may have read an index and continue later.
- * - On the CPU of a published session of a CPU every thread has it.
- * - It ends with the first call on each CPU that finds no page of the machine published.  A thread that
- * does not run at this time loses it, too: a later page of another session does not give it back.
- * - upmu_cpu_fini() ends it for sessions of that CPU.  upmu_thread_switch() continues to give and
- * remove the right of threads there, but counters are no longer set to 0.
- * - If a CPU is initialised while pages are published, the thread there gets the right at its next
- * switch.
+ * The right of user mode to execute RDPMC is given by the hook allow_rdpmc; without this hook the host gives the right.
+ * - A thread that a published session was attached to has the right, whether a session of the thread runs or not: its
+ *   program may have read an index and continue later.
+ * - Where a session of a CPU is published, every thread has the right on that CPU.
+ * - The right ends with the first call on each CPU that finds no page of the machine published.  A thread that does not
+ *   run at this time loses the right, too: a later page of another session does not return it.
+ * - upmu_cpu_fini() ends the right that sessions of that CPU gave.  upmu_thread_switch() continues to give and remove
+ *   the right of threads there, but counters are no longer set to 0.
+ * - If a CPU is initialised while pages are published, the thread there gets the right at its next switch.
  *
- * RDPMC reads all counters.  Before user mode may execute it, counters that do not run are set to
- * 0, because they hold counts of other threads and sessions (one write for each).  While any page is
- * published, a counter that another session had begins at 0, too (a write in the place of a read).
+ * RDPMC reads all counters.  Before user mode may execute RDPMC, counters that do not run are set to 0, because they
+ * hold counts of other threads and sessions (one write for each).  While any page is published, a counter that another
+ * session had begins at 0, too (a write in the place of a read).
  * Counters that run for other sessions are not hidden, nor are AMD's of units outside the cores (northbridge, data
  * fabric, L3: RDPMC indices from 6 on): publish no page for a program that must not see them.  Where RDPMC was found to
- * read other values than the counter (some emulators), a page has no counters: its reader must ask the kernel.
+ * read other values than the counter (some emulators), all events of a page have index 0: the reader must ask the
+ * kernel.
  *
- * It costs a few stores for each event, and no register access except these writes.  Thread switches take
- * their longer way.
+ * A published page costs a few stores for each event, and no register access except the writes of 0.  Thread switches
+ * take a longer way.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Placement: the counter and the exclusive resources of each request.
+ * Placement: which counter and which exclusive resources each request of a list gets.  A request is one event to count.
+ * A resource is a register besides the counter that can have only one value at a time, such as an ESCR of NetBurst.
  *
- * It is exact: if a placement exists it is found; if none exists, a conflicting subset is named
- * from which no request can be left out.  It knows no CPU: requests describe themselves.
+ * The search is exact (UPMU_PLACE_SEARCH): if a placement exists it is found; if none exists, the refusal names a
+ * conflicting subset of the requests from which no request can be left out.  The solver knows no CPU: the caller
+ * describes by `struct upmu_alternative` what each request needs.
  */
 #ifndef UPMU_PLACE_H
 #define UPMU_PLACE_H
@@ -19,84 +21,93 @@ extern "C" {
 
 /* Index of a request's second slot; 0, and never used, in a build with one slot (UPMU_SLOTS). */
 #define UPMU_SECOND_SLOT (UPMU_SLOTS > 1 ? 1 : 0)
-/* Exclusive resources of one slot. */
+/* The most exclusive resources that one slot can need. */
 #define UPMU_SLOT_RESOURCES 3
-/* Requests placed together. */
+/* The most requests of one call of upmu_requests_place(). */
 #define UPMU_REQUESTS 32
 
-/* A counter of a request, with the resources that it needs. */
+/* A slot: one counter of a request, with the resources that this counter needs. */
 struct upmu_slot {
-    uint32_t counters; /* any one of these */
+    uint32_t counters; /* mask: the slot may have any one of these counters */
     uint8_t resource_count;                /* entries of `resource` and `value` in use */
-    uint8_t resource[UPMU_SLOT_RESOURCES]; /* exclusive resources it occupies ... */
-    uint64_t value[UPMU_SLOT_RESOURCES];   /* ... with this value; equal values share */
+    uint8_t resource[UPMU_SLOT_RESOURCES]; /* numbers of the exclusive resources that the slot needs */
+    uint64_t value[UPMU_SLOT_RESOURCES];   /* value that resource[i] must have; slots with equal values share it */
 };
 
-/* An allowed (counter, counter) of two tied slots: merge, cascade, adjacency. */
+/*
+ * A pair of counters that slots 0 and 1 of a request may have together.  Pairs are for counters that depend on each
+ * other: two merged into a wide one, the two of a cascade, two that must be adjacent.
+ */
 struct upmu_pair {
     uint8_t first;  /* counter of the first slot */
     uint8_t second; /* counter of the second one */
 };
 
 /*
- * A way to run a request.
+ * An alternative: one way to run a request, by its slots.
  *
- * The last slot may be a helper: it needs no count, but an enabled counter of the same set at its one resource r or at
- * the other of the pair, r ^ 1.  A slot of any request of the set that claims one of the two serves the helper, if that
- * slot has a counter and is not `dormant`.  Helpers of the set serve each other.  A served helper gets no counter
- * (UPMU_NO_COUNTER in the result); any other helper gets its own.  Its resource has its value in both cases.  Two uses:
- * NetBurst's upstream ESCR works only if a counter is enabled on the ESCR or its twin; top-down metrics need one common
- * counter of slots.
+ * The last slot may be a helper.  No count of a helper is wanted: the request only needs that some enabled counter of
+ * the same set uses the helper's one resource r, or the other resource of its pair, r ^ 1.  A slot of any request of
+ * the set that needs one of these two resources serves the helper, if that slot has a counter and is not `dormant`.  A
+ * helper that has a counter serves the other helpers of the set, too.  A served helper gets no counter (UPMU_NO_COUNTER
+ * in the result); any other helper gets its own.  In both cases the helper's resource gets the helper's value.  Two
+ * uses: NetBurst's upstream ESCR works only if a counter is enabled on the ESCR or its twin; top-down metrics need one
+ * common counter that counts pipeline slots.
  */
 struct upmu_alternative {
     uint8_t slot_count; /* 1 to UPMU_SLOTS */
-    uint8_t pair_count; /* number of `pairs`; slots 0 and 1 must be one of them; 0: any counters */
-    bool helper;        /* the last slot is a helper; it is not slot 0, and not tied by `pairs` */
-    bool dormant;       /* something else enables slot 0 later: the target of a cascade */
-    bool last;          /* no alternative follows it and its twin: no further call is needed */
-    uint32_t twin;      /* 0; or counters of slot 0 in the next alternative, which is equal except that its slot 0 */
-                        /* claims resource[0] + 1 instead of resource[0], each in no other slot; without `pairs` */
+    uint8_t pair_count; /* entries of `pairs`: slots 0 and 1 must get one of these pairs; 0: they are independent */
+    bool helper;        /* the last slot is a helper; a helper is not slot 0, and not tied by `pairs` */
+    bool dormant;       /* slot 0 is the target of a cascade: its counter does not run until another one overflows */
+    bool last;          /* this alternative, or its twin if it has one, is the request's last: no further call */
+    /*
+     * 0, or a mask: the next alternative (the twin) is equal, but its slot 0 may have these counters, and needs
+     * resource[0] + 1 instead of resource[0].  No other slot needs one of these two resources; there are no `pairs`.
+     */
+    uint32_t twin;
     const struct upmu_pair *pairs;
     struct upmu_slot slot[UPMU_SLOTS];
 };
 
-/* A resource in use outside of this placement: a value that it must keep. */
+/* A resource that is in use outside of this placement, and must keep its value. */
 struct upmu_held {
-    uint8_t resource; /* its number, below UPMU_RESOURCES */
-    bool shareable; /* requests with the same value may use it */
-    uint64_t value; /* that it has */
+    uint8_t resource; /* number of the resource, below UPMU_RESOURCES */
+    bool shareable; /* requests that need `value` may use the resource; false: no request may */
+    uint64_t value; /* present value of the resource */
 };
 
 /* Requests to place. */
 struct upmu_place_input {
     /*
-     * The i-th way to run request `request`, best first; false after the last.  A way whose slot 0
-     * has no counters is not used.  Pure: the same answer each time.  `last` and `twin` save calls;
-     * they are 0 before the first call and need not be set.
+     * Write alternative `i` of request `request` to *out, the best one first; false: there is no alternative `i`, and
+     * none after it.  All fields are written but `last` and `twin`, which are 0 before the first call for a request;
+     * they only save calls.  An alternative whose slot 0 has no counters is not used.  The function is pure: it gives
+     * the same answer each time.
      */
     bool (*alternative)(const void *context, unsigned request, unsigned i, struct upmu_alternative *out);
     const void *context;
     unsigned request_count;       /* up to UPMU_REQUESTS */
-    uint32_t counters;            /* counters that may be used at all */
-    uint32_t taken;               /* of these, not available */
+    uint32_t counters;            /* mask: counters of the PMU that requests may use */
+    uint32_t taken;               /* mask: counters of `counters` that others use, and no request may have */
     const struct upmu_held *held; /* resources in use outside of this placement */
     unsigned held_count;
-    uint32_t limited; /* at most `limit` counters of this mask; 0: no limit */
+    uint32_t limited; /* mask: requests may have at most `limit` of these counters together; 0: no limit */
     uint8_t limit;
-    const uint8_t *preference; /* counters in the order in which they are tried */
+    const uint8_t *preference; /* indexes of counters, in the order in which the solver tries them */
     unsigned preference_count;
-    const uint8_t (*stay)[UPMU_SLOTS]; /* per request: counters it runs on now, or UPMU_NO_COUNTER; NULL: none */
-    const uint8_t *stay_alternative;   /* per request: its alternative now, or 0xff */
-    const uint8_t *set_of;             /* per request: the set whose requests run together; NULL: one set */
+    const uint8_t (*stay)[UPMU_SLOTS]; /* stay[r][k]: counter that slot k of request r has now, or UPMU_NO_COUNTER;
+                                          NULL: no request runs now */
+    const uint8_t *stay_alternative;   /* index of the alternative by which request r runs now; 0xff: r does not run */
+    const uint8_t *set_of;             /* set of request r: helpers are served within a set only; NULL: one set */
 };
 
 /* Where one request runs. */
 struct upmu_place_result {
-    uint8_t alternative;         /* index in the request's alternatives */
-    uint8_t counter[UPMU_SLOTS]; /* UPMU_NO_COUNTER beyond its slots, and for a served helper */
+    uint8_t alternative;         /* index of the alternative that was chosen for the request */
+    uint8_t counter[UPMU_SLOTS]; /* counter of each slot; UPMU_NO_COUNTER beyond its slots, and for a served helper */
 };
 
-/* Working memory of one placement; contents private.  At most 4 KiB. */
+/* Working memory of one placement, 4 KiB; contents private. */
 struct upmu_place_work {
     uint64_t words[512];
 };
@@ -104,13 +115,14 @@ struct upmu_place_work {
 /*
  * Place all requests or none.
  *
- * Requests with `stay` keep their counters (and served helpers stay without one) if any solution
- * allows this for all of them; otherwise as many as the search finds.  Never recurses.  `out` has
- * request_count entries, written on success only.  `why` (may be NULL) gets culprits, collision,
- * and the counters or the resource in conflict; the caller adds names.
- * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD (step limit), UPMU_ERR_NO_SPACE (`work`
- * cannot hold all alternatives, and those that it holds do not conflict), UPMU_ERR_INVALID (no or
- * too many requests, a resource or counter out of range, a malformed helper).
+ * Requests that run now (`stay`) keep their counters, and served helpers stay without one, if any placement allows this
+ * for all of these requests; otherwise for as many as the search finds.  No function calls itself.  `out` has
+ * request_count entries, written on success only.  `why` (may be NULL) gets `status`; after UPMU_ERR_DOES_NOT_FIT also
+ * `culprits`, `collision`, and the counters or the resource in conflict (without UPMU_PLACE_SEARCH `culprits` alone).
+ * Names of events are not filled in.
+ * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD (step limit), UPMU_ERR_NO_SPACE (`work` cannot hold all
+ * alternatives, and the requests that it holds do not conflict), UPMU_ERR_INVALID (no or too many requests, a resource
+ * or counter out of range, a malformed alternative).
  * Context: any.
  */
 UPMU_MUST_CHECK

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PMUs: the hardware, described by data.  Fields of struct upmu_pmu (upmu/private/pmu.h) may be read; they are constant
+ * PMUs: data that describe the hardware.  Fields of struct upmu_pmu (upmu/private/pmu.h) may be read; they are constant
  * once a PMU is detected.
  */
 #ifndef UPMU_PMU_H
@@ -15,17 +15,17 @@
 extern "C" {
 #endif
 
-/* Where a register is. */
+/* The space of a register: how the library accesses the register. */
 enum upmu_register_space {
     UPMU_SPACE_MSR = 0,
-    UPMU_SPACE_PCI = 1,
-    UPMU_SPACE_MMIO = 2,
-    UPMU_SPACE_PAGE = 3 /* of a paravirtual PMU (upmu/paravirt.h) */
+    UPMU_SPACE_PCI = 1,  /* configuration space of a PCI function */
+    UPMU_SPACE_MMIO = 2, /* device memory */
+    UPMU_SPACE_PAGE = 3  /* the page of a paravirtual PMU (upmu/paravirt.h) */
 };
 
-/* The CPUs that share a register or a unit. */
+/* The CPUs that share a register or a unit outside the cores. */
 enum upmu_scope {
-    UPMU_SCOPE_THREAD = 0,
+    UPMU_SCOPE_THREAD = 0, /* one CPU; here a hyper-thread, not a thread of the host */
     UPMU_SCOPE_CORE = 1,
     UPMU_SCOPE_MODULE = 2,
     UPMU_SCOPE_DIE = 3,
@@ -38,23 +38,25 @@ enum upmu_register_access {
     UPMU_ACCESS_RW = 0,
     UPMU_ACCESS_RO = 1,
     UPMU_ACCESS_WO = 2,
-    UPMU_ACCESS_W1C = 3,    /* write 1 to clear; reads something else or 0 */
-    UPMU_ACCESS_COMMAND = 4,  /* every write acts */
-    UPMU_ACCESS_SET_CLEAR = 5 /* its address reads, and sets bits; the next address clears them (Arm) */
+    UPMU_ACCESS_W1C = 3,    /* a bit is cleared by writing 1; a read gives something else or 0 */
+    UPMU_ACCESS_COMMAND = 4,  /* every write has an effect, also one of the value that the register has */
+    UPMU_ACCESS_SET_CLEAR = 5 /* two addresses (Arm): the row's is for reads and sets the bits that are written as 1,
+                                 the next one clears the bits that are written as 1 */
 };
 
 /* The purpose of a register. */
 enum upmu_register_kind {
-    UPMU_KIND_COUNTER = 0, /* counts; no shadow */
+    UPMU_KIND_COUNTER = 0, /* the value of a counter; has no shadow */
     UPMU_KIND_SELECT = 1,  /* chooses the event of one counter */
     UPMU_KIND_CONTROL = 2, /* concerns several counters */
-    UPMU_KIND_STATUS = 3,  /* overflow status */
-    UPMU_KIND_ACK = 4,     /* acknowledges it */
-    UPMU_KIND_PAYLOAD = 5, /* further value of an event, an exclusive resource */
+    UPMU_KIND_STATUS = 3,  /* shows which counters have overflowed */
+    UPMU_KIND_ACK = 4,     /* acknowledges overflows */
+    UPMU_KIND_PAYLOAD = 5, /* has a further value that an event needs; an exclusive resource */
     UPMU_KIND_AUX = 6      /* switches something that counting depends on */
 };
 
-/* The level that may set a register: with some of them (DS_AREA) hardware can be made to write any memory. */
+/* The level of privilege that may set bits of a register: with some registers (DS_AREA) hardware can be made to write
+   any memory. */
 enum upmu_level {
     UPMU_LEVEL_SESSION = 0,    /* any program that may count */
     UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
@@ -62,27 +64,33 @@ enum upmu_level {
 };
 
 /*
- * Properties that all rows of one kind of register have.  Masks of bits: upmu writes `owned` bits and preserves all
- * others.  `gates` let counters count.  A select that has one of the `in_use` bits is in use, where its counter's gate
- * is set, too; in an auxiliary register, `in_use` bits are owned where they were found set.  `enables_all` bits of the
- * first select (P6) are needed by all counters.  The hardware changes `hardware` bits; they have no shadow.  With one
- * of the `interrupt` bits an overflow requests an interrupt.  Raw words may set `session` and `privileged` bits at that
- * level.  Of these, `kernel` bits count what the kernel does, and `beyond` bits count what other threads or guests do
- * while the counter's own thread runs.
+ * A class of registers: the properties that rows of a register table have in common.  The members of 64 bits are masks
+ * of register bits.
+ * - `owned`: upmu writes these bits and preserves all others.
+ * - `gates`: enable bits of counters.
+ * - `in_use`: of a select: a counter whose select was found with one of these bits is in use by other software (but
+ *   Arm and RISC-V look at enable bits, too).  Of an auxiliary register: upmu owns these bits only if they were found
+ *   set.
+ * - `enables_all`: bits of the first select that all counters need in order to count (P6).
+ * - `hardware`: the hardware changes these bits; they have no shadow.
+ * - `interrupt`: with one of these bits set an overflow requests an interrupt.
+ * - `session`, `privileged`: raw words may set these bits at this level (enum upmu_level).
+ * - `kernel`, `beyond`: of `session` and `privileged`, the bits by which the kernel's mode is counted, and those by
+ *   which other threads or guests are counted while the counter's own thread runs.
  */
 struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
     uint8_t space;        /* enum upmu_register_space */
-    uint8_t scope;        /* enum upmu_scope */
+    uint8_t scope;        /* enum upmu_scope: which CPUs share the register */
     uint8_t access;       /* enum upmu_register_access */
-    uint8_t load_rank;    /* order of loading, low first, below 8 */
-    uint8_t release_rank; /* order of release, low first, below 8 */
-    uint8_t found;        /* 1: read at take-over; 0: before its first write */
-    uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
+    uint8_t load_rank;    /* registers of low rank are written first when events are loaded; below 8 */
+    uint8_t release_rank; /* registers of low rank are written first when registers are given back; below 8 */
+    uint8_t found;        /* 1: the found value is read at take-over; 0: before the first write of the register */
+    uint8_t promised;     /* 1: CPUID (or the family) promises the register: an access never faults */
     uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE: see upmu_backend.bits_of */
-    uint8_t second;       /* 1: the address counts from upmu_unit_info.second */
+    uint8_t second;       /* 1: addresses are offsets from upmu_unit_info.second */
     uint16_t source;      /* offset of the manual's section in the table's text */
-    uint8_t bits;         /* of one register outside MSRs: 32, or 0 for 64 */
+    uint8_t bits;         /* size of a register that is no MSR: 32 bits; 0: 64 bits */
     uint64_t owned;
     uint64_t gates;
     uint64_t hardware;
@@ -93,30 +101,30 @@ struct upmu_register_class {
     uint64_t privileged;
     uint64_t kernel;
     uint64_t beyond;
-    uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
-    uint64_t idle_value; /* bits set where the class is idle */
+    uint64_t idle_keep;  /* idle value of a register = (present value & idle_keep) | idle_value */
+    uint64_t idle_value; /* bits that are set in an idle register */
 #if UPMU_FOREIGN
-    uint64_t inverted;   /* bits that the register holds the other way round: gates that close (RISC-V) */
+    uint64_t inverted;   /* bits that are 1 in the register and 0 in its shadow: gates that close (RISC-V) */
     uint64_t kernel_off; /* bits that are all set if the kernel's mode is not counted (Arm, RISC-V) */
 #endif
 };
 
-/* A register. */
+/* A row of a register table: one register. */
 struct upmu_register {
-    uint32_t address;    /* number of an MSR, or offset in its space */
-    uint8_t class_index; /* into the table's classes, and into upmu_pmu.limit */
-    uint8_t counter;     /* counter it belongs to, or UPMU_NO_COUNTER */
-    uint16_t name;       /* offset of its name in the table's text */
+    uint32_t address;    /* number of an MSR, or offset in the register's space */
+    uint8_t class_index; /* index in upmu_register_table.classes, and in upmu_pmu.limit */
+    uint8_t counter;     /* the counter to which the register belongs, or UPMU_NO_COUNTER */
+    uint16_t name;       /* offset of the register's name in the table's text */
 };
 
-/* The registers of one kind of PMU: constant data of its backend. */
+/* The register table of one kind of PMU: constant data of its backend. */
 struct upmu_register_table {
-    const struct upmu_register *rows; /* in the order of their numbers */
-    const struct upmu_register_class *classes; /* that rows have by index */
-    const char *text;         /* names and sources, each NUL-terminated */
+    const struct upmu_register *rows; /* by number of the row */
+    const struct upmu_register_class *classes; /* by upmu_register.class_index */
+    const char *text;         /* names of registers and sources of classes, each NUL-terminated */
     uint8_t row_count;        /* entries of `rows` */
     uint8_t class_count;      /* entries of `classes` */
-    const uint32_t *row_bits; /* per row, the bits 31:0 that exist; NULL: those of the class */
+    const uint32_t *row_bits; /* by row: mask of the bits 31:0 that exist; NULL: upmu_pmu.limit of the class */
 };
 
 /* Facts about a PMU, for calls and tests: bits of upmu_pmu.capabilities. */
@@ -125,32 +133,32 @@ struct upmu_register_table {
 #define UPMU_PMU_FULL_WRITE (1u << 2)   /* counters can be written at full width */
 #define UPMU_PMU_INUSE (1u << 3)        /* a register says which counters are in use */
 #define UPMU_PMU_ANYTHREAD (1u << 4)    /* events can count both hyper-threads */
-#define UPMU_PMU_TSX (1u << 5)          /* in_tx, in_txcp */
+#define UPMU_PMU_TSX (1u << 5)          /* events can have the attributes in_tx and in_txcp */
 #define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID reports a hypervisor */
 #define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID reported too few fixed counters */
-#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
+#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits of IA32_DEBUGCTL exist; upmu keeps them clear */
 #define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
-#define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
+#define UPMU_PMU_PAIRED (1u << 12)      /* events can have UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
 #define UPMU_PMU_NO_PMI (1u << 13)      /* an overflow causes no interrupt */
 #define UPMU_PMU_KEEPS (1u << 14)       /* a counter keeps its value when it gets another event */
 #define UPMU_PMU_FREE (1u << 15)        /* counters are never stopped or written; sessions share them */
-#define UPMU_PMU_PAGE (1u << 16)        /* its registers are a page of memory and a hypervisor's calls */
-#define UPMU_PMU_SATURATES (1u << 17)   /* counters stop at their end: they begin at 0 */
+#define UPMU_PMU_PAGE (1u << 16)        /* a paravirtual PMU: its registers are a page of memory and hypercalls */
+#define UPMU_PMU_SATURATES (1u << 17)   /* a counter stops at its highest value; so upmu begins it at 0 */
 
 /*
- * A PMU by its number, which events have, too (upmu_event.pmu): of core type 0 to 3, or number i of the units' PMUs
- * with UPMU_UNIT_PMU + i (upmu/unit.h).  NULL: there is none.
+ * Return the PMU of a machine that has a number.  Numbers 0 to 3 are the core types, UPMU_UNIT_PMU + i is
+ * upmu_unit_list.pmu[i] (upmu/unit.h); upmu_event.pmu is such a number.  NULL: the machine has no PMU with this number.
  *
  * Context: any.
  */
 const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsigned index);
 
 /*
- * The name of a counter: "PMC3", "FIXED1".
+ * Write the name of a counter: "PMC3", "FIXED1".
  *
- * Writes at most `size` bytes including the NUL; returns the whole length.
+ * Returns the length of the whole text without the NUL; at most `size` bytes including the NUL are written.
  * Context: any.
  */
 size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buffer, size_t size);
@@ -163,12 +171,13 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
  */
 const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row);
 
-/* The address of a row in its space, or 0 beyond the table.  Context: any. */
+/* Return the address of a row of a PMU's register table, in the row's space; 0: the table has no such row.  Context:
+   any. */
 uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 
 /*
- * Fill in a PMU of a known model, without hardware: for tools and tests.  `name` as in
- * upmu_pmu.name ("skl", "core", "nhm", "icl").
+ * Fill in the PMU of a model that the library knows, without hardware: for tools and tests.  `name` is upmu_pmu.name of
+ * the model ("skl", "core", "nhm", "icl").
  *
  * Returns UPMU_OK, UPMU_ERR_NO_SUCH_PMU, or UPMU_ERR_COMPILED_OUT without UPMU_NAMES.
  * Context: any.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grading a PMU: does it count, does it interrupt?
+ * The probe, which tests a PMU: does it count, does it interrupt?
  */
 #ifndef UPMU_PROBE_H
 #define UPMU_PROBE_H
@@ -14,35 +14,35 @@ extern "C" {
 
 /* The result of a probe. */
 enum upmu_verdict {
-    UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
-    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault */
-    UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
-    UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
+    UPMU_VERDICT_UNKNOWN = 0,        /* the PMU was not probed, or the probe returned an error */
+    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, registers fault, or the CPU is not initialised or suspended */
+    UPMU_VERDICT_IGNORES_WRITES = 2, /* a register does not keep what is written to it */
+    UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers keep values, but the counter did not move during a known loop */
     UPMU_VERDICT_COUNTS = 4,
-    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_pmi_handle() */
+    UPMU_VERDICT_INTERRUPTS = 5      /* the PMU counts, and an overflow has led to upmu_pmi_handle() */
 };
 
 /*
- * As large as a session: keep it in static memory if stacks are small.  Set the members below
- * "Asked" and zero the rest; it may be used again.
+ * A probe.  The structure is as large as a session: keep it in static memory if stacks are small.  Set the three
+ * members before `verdict`, and zero the rest.  The structure may be used again.
  */
 struct upmu_probe {
     /* Asked: */
     bool force;                         /* probe under a hypervisor although faults are not safe */
-    void (*loop)(void *context);        /* retires at least 1000 instructions; NULL: built in */
-    void *loop_context;
+    void (*loop)(void *context);        /* executes at least 1000 instructions; NULL: a built-in loop is used */
+    void *loop_context;                 /* argument of `loop` */
     /* Found: */
     enum upmu_verdict verdict;
-    unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
-    uint64_t counted;                   /* instructions counted for the loop */
+    unsigned counter;                   /* the free counter that was used, or UPMU_NO_COUNTER */
+    uint64_t counted;                   /* number of events (instructions) counted during the loop */
     struct upmu_probe_work work;        /* the library's */
 };
 
 /*
- * Grade the PMU with one free counter: write it and read it, count a known loop, wait for one
- * overflow.  No counter in use is accessed, and the probed counter is left idle.  The interrupt
- * step needs pmi_rearm and a host that calls upmu_pmi_handle(), with interrupts on if they come on
- * a vector.
+ * Probe the PMU of the executing CPU with one free counter: count during a known loop; then, if at least 64 events were
+ * counted, let the counter overflow in a second run of the loop.  Whether registers keep what is written was tested at
+ * take-over.  No counter in use is accessed, and the probed counter is left idle.  The interrupt step needs pmi_rearm
+ * and a host that calls upmu_pmi_handle(), with interrupts on if they come on a vector.
  *
  * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
  * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_PORT; UPMU_ERR_BUSY;
@@ -52,7 +52,7 @@ struct upmu_probe {
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
 
-/* A verdict in words: "counts nothing"; constant text.  Context: any. */
+/* Return a verdict in words: "counts nothing".  The text is constant.  Context: any. */
 const char *upmu_verdict_text(enum upmu_verdict verdict);
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions beyond upmu/upmu.h: sharing, several controllers, changes while they run, what a start would write.
+ * Further calls for sessions, besides those of upmu/upmu.h: sharing, several controllers, changes of several sessions
+ * at once, a list of the register writes of a start.
  */
 #ifndef UPMU_SESSION_H
 #define UPMU_SESSION_H
@@ -14,34 +15,34 @@
 extern "C" {
 #endif
 
-/* The state of a session, and the calls that it permits. */
+/* The state of a session. */
 enum upmu_session_state {
-    UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
-    UPMU_SESSION_STOPPED = 1,  /* attached */
+    UPMU_SESSION_DETACHED = 0, /* not attached: events, ring, format, ... can be changed; counts stay readable */
+    UPMU_SESSION_STOPPED = 1,  /* attached to a CPU, a thread or a unit, and not started */
     UPMU_SESSION_RUNNING = 2,
-    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format until restart */
-    UPMU_SESSION_SUSPENDED = 4, /* its CPU is suspended; continues at resume */
+    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format, until upmu_session_restart() */
+    UPMU_SESSION_SUSPENDED = 4, /* started; its CPU is suspended: the session continues at upmu_cpu_resume() */
     UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): calls are refused or do nothing */
-    UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or its counters are in use */
+    UPMU_SESSION_WAITING = 6   /* started; its thread does not run, or counters that it needs are in use */
 };
 
 /* Bits of upmu_sampling.flags. */
 #define UPMU_SAMPLING_NOTIFY (1u << 0) /* an overflow makes a message (upmu/message.h) */
 #define UPMU_SAMPLING_WRAP (1u << 1)   /* for an event without period: no interrupt, the count wraps like its counter */
-#define UPMU_SAMPLING_FLAGS (UPMU_SAMPLING_NOTIFY | UPMU_SAMPLING_WRAP) /* all that are known */
+#define UPMU_SAMPLING_FLAGS (UPMU_SAMPLING_NOTIFY | UPMU_SAMPLING_WRAP) /* mask of all flags that are known */
 
-/* A write that a dry run would have made. */
+/* A register write that a dry run lists. */
 struct upmu_write {
-    const char *name; /* of the register */
-    uint32_t address; /* of the register */
-    uint64_t value;   /* all of its bits */
+    const char *name; /* name of the register */
+    uint32_t address; /* address of the register */
+    uint64_t value;   /* the value of the whole register */
 };
 
-/* The writes of a dry run: the first `capacity` are stored, all are counted. */
+/* The result of a dry run.  Set `writes` and `capacity` before the call. */
 struct upmu_dry_run {
-    struct upmu_write *writes; /* memory of the caller */
-    size_t capacity;
-    size_t count; /* writes that there were */
+    struct upmu_write *writes; /* array of the caller, which gets the first `capacity` writes */
+    size_t capacity;           /* entries of `writes` */
+    size_t count; /* number of all writes, which can be greater than `capacity` */
 };
 
 /*
@@ -51,15 +52,16 @@ struct upmu_dry_run {
 #define UPMU_SESSION_BYTES(events)                                                                                     \
     (offsetof(struct upmu_session, set.room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))
 
-/* UPMU_SESSION_BYTES() of the library's build; 0 for numbers of events that it does not allow.  Context: any. */
+/* Return UPMU_SESSION_BYTES() as the library was built; 0 for a number of events that this build does not allow.
+   Context: any. */
 size_t upmu_session_bytes(unsigned events);
 
 /*
- * Make an empty session in `bytes` bytes of memory, whose former contents do not matter; *out_session is where the
- * memory begins.  The first set has room for as many events as the memory has (UPMU_SESSION_BYTES()); nothing behind
- * is touched.  Then it is a session as any other: a call that adds more events is refused with UPMU_ERR_NO_SPACE.  Do
- * not copy it, nor take its size by sizeof, because struct upmu_session is longer.  The memory and `machine` must stay
- * until upmu_session_close().
+ * Make an empty session in `bytes` bytes of memory, whose former contents do not matter; *out_session becomes `memory`.
+ * The first set has room for as many events as fit into the memory (UPMU_SESSION_BYTES()); bytes after the memory are
+ * not touched.  The session is used like any other; a call that adds more events than there is room for is refused with
+ * UPMU_ERR_NO_SPACE.  Do not copy the session by assignment, nor take its size by sizeof: struct upmu_session is longer
+ * than the memory.  The memory and `machine` must stay until upmu_session_close().
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SPACE (not even one event: fewer bytes than UPMU_SESSION_BYTES(1), or memory that is not
  * aligned as uint64_t; *out_session is unchanged).
@@ -69,26 +71,27 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_init_sized(void *memory, size_t bytes, struct upmu_machine *machine,
                                          struct upmu_session **out_session);
 
-/* Number of samples that found no room so far.  Context: any. */
+/* Return the number of samples that have found no room in a ring so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 
-/* See upmu_session_ring(); off after upmu_session_init().  Valid from the next overflow on.  Context: any. */
+/* `mask_on_full` true: a sample that finds no room in the ring masks the session.  False, as after upmu_session_init():
+   the session runs on, and samples are lost.  Valid from the next overflow on.  Context: any. */
 void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
 
 /*
- * `hide` true: addresses of the kernel (the frame is not of user mode) are 0 in this session's
- * samples and messages, and for its format.  It is for sessions of programs that must not learn the
- * kernel's addresses.  A counter of user mode alone needs it, too: its interrupt may come a few
- * instructions late.  Off after upmu_session_init(); valid from the next overflow on.
+ * `hide` true: where the interrupted code was not in user mode, addresses are 0 in this session's samples and messages,
+ * and its format gets no frame.  Use it for sessions of programs that must not learn the kernel's addresses.  A session
+ * that counts user mode alone needs it, too, because its interrupt may come a few instructions late.  False, as after
+ * upmu_session_init(): nothing is hidden.  Valid from the next overflow on.
  * Context: any.
  */
 void upmu_session_hide_kernel(struct upmu_session *session, bool hide);
 
 /*
- * `share` true: the session is multiplexed with other sharing sessions.  Where its counters are in
- * use it waits and is not refused (UPMU_SESSION_WAITING: enabled time runs, running time does not,
- * counts are UPMU_QUALITY_SCALED).  upmu_cpu_tick() rotates sharing sessions.  Sessions that do not
- * share (false, as after init) have priority: first those of the CPU, then those of the thread.
+ * `share` true: make the session a sharing one, which is multiplexed with other sharing sessions.  If counters that it
+ * needs are in use, a start is not refused: the session waits (UPMU_SESSION_WAITING: its enabled time goes on, its
+ * running time stands, and counts are UPMU_QUALITY_SCALED).  upmu_cpu_tick() rotates sharing sessions.  Sessions that
+ * do not share (false, as after upmu_session_init()) have priority: first those of the CPU, then those of the thread.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -98,12 +101,13 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
 
 /*
  * `alone` true: while the session has counters, no other session has counters of the same CPU's PMU, or of the same
- * unit, as with perf's attr.exclusive.  It has no priority over others: where they hold counters it waits for all of
- * them to leave, or is refused, as a session whose counters are in use (UPMU_ERR_DOES_NOT_FIT), and so are they while
- * it runs.  Sharing sessions leave for one that does not share; one that shares has its turns alone.  Counters of the
- * host, the firmware and the other hyper-thread are no session's and count on.  While its active set is empty the
- * session has no counters, and others run.  It cannot be attached to a unit whose counters never stop, because sessions
- * have no counters of their own there: UPMU_ERR_UNSUPPORTED from upmu_session_attach_unit().
+ * unit, as with perf's attr.exclusive.  The session has no priority over others: while other sessions have counters, it
+ * waits or is refused like a session whose counters are in use (UPMU_ERR_DOES_NOT_FIT); while it has counters, this
+ * holds for the others.  If it does not share, sharing sessions leave their counters to it; if it shares, it runs alone
+ * in its turns.  Counters of the host, the firmware and the other hyper-thread belong to no session of the CPU and
+ * count on.  While its active set is empty the session has no counters, and others run.  It cannot be attached to a
+ * unit whose counters never stop, because sessions have no counters of their own there: upmu_session_attach_unit()
+ * returns UPMU_ERR_UNSUPPORTED.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -112,11 +116,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_alone(struct upmu_session *session, bool alone);
 
 /*
- * `is_static` true: at a switch to a thread that does not need its counters, the counters are left
- * running and only their values are read.  Such a switch is one read for each counter and no write,
- * in both directions.  It applies to events that are counted, not sampled.  Events of the meantime
- * are in no count.  An event whose registers other CPUs may change when its session has left is
- * stopped at each switch, in a domain (hyper-threads of NetBurst, OFFCORE_RSP of a core).
+ * `is_static` true: make a session of a thread static.  When the CPU switches to a thread whose sessions do not need
+ * the session's counters, these are left running and only their values are read.  Such a switch costs one read for each
+ * counter and no write, in both directions.  Events that are counted while the session's thread does not run are in no
+ * count.  Events that sample are stopped at each switch.  So are, in a domain, events whose registers other CPUs may
+ * change when the session has left (hyper-threads of NetBurst, OFFCORE_RSP of a core).
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -125,10 +129,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static);
 
 /*
- * Let a session of a thread count on one CPU alone; NULL, as at first: on each.  So a session for each pair of thread
- * and CPU counts what perf calls (pid, cpu).  While the thread runs elsewhere the session waits, its enabled time
- * stands, and a switch does not look at it.  `cpu` is compared and not accessed: it may end, and be initialised again
- * in the same memory.  A session that is attached to a CPU or a unit has no limit.
+ * Limit a session of a thread to one CPU: it counts only while the thread runs on `cpu`; NULL, as after
+ * upmu_session_init(): on each CPU.  A session for a pair of thread and CPU counts what perf calls (pid, cpu).  While
+ * the thread runs on another CPU the session waits, its enabled time stands, and thread switches do not look at the
+ * session.  The pointer `cpu` is compared and not dereferenced: that CPU may end, and be initialised again in the same
+ * memory.  For a session that is attached to a CPU or a unit the limit has no effect.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE (attached), UPMU_ERR_COMPILED_OUT.
  * Context: any.
@@ -137,17 +142,17 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /*
- * Add one controller of the session (a descriptor that was duplicated).  After init there is one.
+ * Add one to the number of the session's controllers: another program holds the session (a descriptor was duplicated).
+ * After upmu_session_init() there is one controller.
  *
  * Context: any; the host serialises these calls for one session.
  */
 void upmu_session_hold(struct upmu_session *session);
 
 /*
- * Remove one controller.  With the last one the session is closed.  If it runs on a CPU that cannot
- * be reached, it becomes a zombie: it produces no more samples or messages, and the next switch of
- * its thread or tick of its CPU closes it.  Its memory may be freed when its state is
- * UPMU_SESSION_CLOSED.
+ * Remove one controller.  With the last controller the session is closed.  If the session runs on a CPU that cannot be
+ * reached, it is dropped: it makes no more samples or messages, and the next switch of its thread or tick of its CPU
+ * closes it.  Its memory may be freed when its state is UPMU_SESSION_CLOSED.
  *
  * Returns UPMU_OK, or UPMU_ERR_PORT as upmu_session_close().
  * Context: local; any while its thread does not run.
@@ -156,15 +161,14 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_drop(struct upmu_session *session);
 
 /*
- * Start some sessions and stop others in one change: what a thread switch does, without the switch.
- * Sessions that have a place since an earlier start cost one write that closes and one that opens,
- * however many they are (up to 8 each way), and what differs between; the others are stopped, then
- * started, one by one.  All are attached to this CPU, or to the thread that runs on it.  A session
- * that cannot be started or stopped does not keep the others from it; its `why` has the reason.
+ * Start some sessions and stop others in one change, as a thread switch does.  Up to 8 sessions that stop, and up to 8
+ * that start and have a placement from an earlier start, cost together one write that closes counters, one that opens
+ * counters, and the writes of registers that differ.  Further sessions, and those without a placement, are stopped and
+ * then started one by one.  All sessions must be attached to this CPU, or to the thread that runs on it.  If a session
+ * cannot be started or stopped, the others are nevertheless; its `why` has the reason.
  *
- * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop();
- * UPMU_ERR_WRONG_CPU also if a session is not attached here; UPMU_ERR_NO_PMU (the CPU is not
- * initialised); UPMU_ERR_BUSY (nothing was done).
+ * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop(); UPMU_ERR_WRONG_CPU also if a
+ * session is attached elsewhere; UPMU_ERR_NO_PMU (the CPU is not initialised); UPMU_ERR_BUSY (nothing was done).
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -172,7 +176,7 @@ enum upmu_status upmu_sessions_change(struct upmu_cpu *cpu, struct upmu_session 
                                    struct upmu_session *const *stop, unsigned stops);
 
 /*
- * Continue a masked session; its format may keep it masked.  Does nothing in other states.
+ * Restart a masked session; its format may keep it masked (upmu_format.restart).  In other states nothing is done.
  *
  * Returns as upmu_session_start().
  * Context: local; any while its thread does not run.
@@ -181,8 +185,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_restart(struct upmu_session *session);
 
 /*
- * Unbind the session from its CPU or thread; a running session is stopped first.  Counts stay
- * readable, and it can be attached elsewhere and continue.  A detached session is left as it is.
+ * Detach a session from its CPU, thread or unit; a running session is stopped first.  Its counts stay readable, and it
+ * can be attached to another one and continue.  A detached session is left as it is.
  *
  * Returns UPMU_OK, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (both: still attached), UPMU_ERR_PORT
  * (detached all the same).
@@ -192,13 +196,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_detach(struct upmu_session *session);
 
 /*
- * List the register writes of a start of this session, alone on an idle `pmu`, in their order and
- * without hardware.  The events must be encoded for this kind of PMU; this is not checked.  If the
- * session is detached, set.tally[i].counter is the counter of event i afterwards.
+ * List the register writes that a start of this session would make on an idle `pmu`, in their order and without
+ * hardware.  The events must be encoded for this kind of PMU; this is not checked.  If the session is detached,
+ * set.tally[i].counter is the counter of event i afterwards.
  *
- * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no events);
- * UPMU_ERR_BUSY, only where the executing CPU has a work area (upmu_cpu_use_work()).  Writes beyond
- * `dry_run->capacity` are counted, not stored.
+ * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD, UPMU_ERR_NO_SPACE, UPMU_ERR_UNSUPPORTED (the events write
+ * too many registers) or UPMU_ERR_STATE (no events); UPMU_ERR_BUSY, only where the executing CPU has a work area
+ * (upmu_cpu_use_work()).  Writes beyond `dry_run->capacity` are counted, not stored.
  * Context: any; local if the executing CPU has a work area.
  */
 UPMU_MUST_CHECK

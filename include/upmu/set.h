@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event sets: more events than counters.  A session is a chain of sets, one of them
- * active; set 0 is in it from the beginning (upmu_session.set).  A set belongs to its session from upmu_session_init()
- * or upmu_session_add_set() on until it is removed.
+ * Event sets: a session can have more events than there are counters.  A session has a chain of sets, of which one, the
+ * active set, has counters at a time.  Set 0 is in the chain from the beginning (upmu_session.set).  A set belongs to
+ * its session from upmu_session_init() or upmu_session_add_set() on until it is removed.
  */
 #ifndef UPMU_SET_H
 #define UPMU_SET_H
@@ -13,28 +13,29 @@
 extern "C" {
 #endif
 
-/* When the next set of the chain follows the active one: bits of upmu_set.flags.  None: only by upmu_session_switch().
-   Both: the first of the two. */
-#define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns: of its thread's time; of a CPU's session: wall time */
+/* When the next set of the chain becomes active in place of this one: bits of upmu_set.flags.  No bit: only by
+   upmu_session_switch().  Both bits: at the first of the two moments. */
+#define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns of its thread's time; for a CPU's session of wall time */
 #define UPMU_SET_OVERFLOW_SWITCH (1u << 1) /* when an event has overflowed upmu_sampling.switch_after times */
 
 /* Bytes of a set with room for `events` events, 1 to UPMU_SET_EVENTS: struct upmu_set has room for UPMU_SET_EVENTS. */
 #define UPMU_SET_BYTES(events) (offsetof(struct upmu_set, room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))
 
-/* UPMU_SET_BYTES() of the library's build; 0 for numbers of events that it does not allow.  Context: any. */
+/* Return UPMU_SET_BYTES() as the library was built; 0 for a number of events that this build does not allow.  Context:
+   any. */
 size_t upmu_set_bytes(unsigned events);
 
 /*
- * Put an empty set into the chain, which is in rising order of `number`.  The former contents of
- * its memory do not matter; the memory must stay until the set is removed or the session is closed.
- * If the chain has this number already, the flags and timeout of that set are replaced, its events
- * stay, its runs and duration begin at 0, and `set` is not used (it may be NULL).
+ * Put an empty set with the number `number` into the chain of a detached session.  The chain is in rising order of
+ * these numbers.  The former contents of *set do not matter; its memory must stay until the set is removed or the
+ * session is closed.  If the chain has a set with this number already, the flags and the timeout of that set are
+ * replaced, its events stay, its runs and duration begin at 0, and `set` is not used (it may be NULL).
  *
- * `timeout_ns` is rounded up to a multiple of port->tick_ns; set->timeout_ns has the result.
- * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag,
- * a time switch without timeout or the reverse, no memory for a new set, or memory that is a set of this
- * chain already; a set of another session's chain is not noticed); UPMU_ERR_HOOK_MISSING (a time switch
- * without clock_ns); UPMU_ERR_COMPILED_OUT.
+ * `timeout_ns` is rounded up to a multiple of port->tick_ns; upmu_set.timeout_ns has the result.
+ * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; UPMU_SET_TIME_SWITCH without a
+ * timeout, or a timeout without it; `set` NULL for a new set, or a set that is in this chain already; that a set is in
+ * the chain of another session is not noticed); UPMU_ERR_HOOK_MISSING (UPMU_SET_TIME_SWITCH without clock_ns);
+ * UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -42,9 +43,10 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
                                       unsigned flags, uint64_t timeout_ns);
 
 /*
- * upmu_session_add_set() with memory for a set of fewer events than UPMU_SET_EVENTS: as many as `bytes` bytes have room
- * for (UPMU_SET_BYTES()); nothing behind is touched.  upmu_session_find_set() returns the set, which begins where the
- * memory does.  Do not copy it, nor take its size by sizeof, because struct upmu_set is longer.
+ * Do as upmu_session_add_set(), with `bytes` bytes of memory for a set of fewer events than UPMU_SET_EVENTS: as many as
+ * fit (UPMU_SET_BYTES()).  Bytes after the memory are not touched.  upmu_session_find_set() returns the set, whose
+ * address is `memory`.  Do not copy the set by assignment, nor take its size by sizeof: struct upmu_set is longer than
+ * the memory.
  *
  * Returns as upmu_session_add_set(); UPMU_ERR_NO_SPACE (a new set has not even room for one event: fewer bytes than
  * UPMU_SET_BYTES(1), or memory that is not aligned as uint64_t).
@@ -55,7 +57,7 @@ enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *
                                             unsigned flags, uint64_t timeout_ns);
 
 /*
- * Remove a set, which may be set 0, from the chain; its counts are lost.
+ * Remove the set with the number `number`, which may be 0, from the chain of a detached session.  Its counts are lost.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (no such number);
  * UPMU_ERR_COMPILED_OUT.
@@ -64,15 +66,15 @@ enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t number);
 
-/* The set of a number, or NULL.  Context: any. */
+/* Return the set of a session's chain that has a number; NULL: the chain has no such set.  Context: any. */
 struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t number);
 
 /*
- * The order of sets.  `shuffle` true (as after init, with seed 0): each set once in a round, drawn
- * by lot, so that a periodic load does not always meet the same set.  False: in rising order, then
- * from the first again.  Without shuffling, a load whose phases are as long as the time of some
- * sets can make estimates wrong by any amount, beyond their error: by 82 % with 10 sets and phases
- * of 5 runs.
+ * Choose the order in which the sets of a detached session become active.  `shuffle` true (as after
+ * upmu_session_init(), with seed 0): each set becomes active once in a round, in a random order, so that a periodic
+ * load does not always coincide with the same set.  False: in rising order of their numbers, then from the first one
+ * again.  Without shuffling, a load whose phases are as long as some runs of sets can make estimates wrong by any
+ * amount, beyond upmu_count.error: by 82 % with 10 sets and phases of 5 runs.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -81,7 +83,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_shuffle(struct upmu_session *session, bool shuffle, uint64_t seed);
 
 /*
- * Add an event that is encoded for a PMU of the machine (cpu->meter.pmu); the event is copied.
+ * Add an encoded event to a set of a detached session; the event must be encoded for a PMU of the machine
+ * (cpu->meter.pmu).  The event is copied.
  *
  * Returns and context: as upmu_set_add().
  */
@@ -90,11 +93,12 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
                                     const struct upmu_sampling *sampling);
 
 /*
- * Set an event's 64-bit count to `value`, at most 2^63 - 1; a sampling event also begins a full period.  The times of
- * the count begin at 0, so an estimate covers the time since.  (Without UPMU_THREADS they continue: there are no
- * estimates.)  An estimate scales the whole value: write 0 where sets or sessions are multiplexed.  No select register
- * is written; of a set that is not active no register is accessed.  A running session continues on its counters,
- * whatever other CPUs started meanwhile; a sample that is due at this moment may mask it.
+ * Set the 64-bit count of event `index` of a set to `value`, at most 2^63 - 1; an event that samples also begins a full
+ * period.  The times of the count begin at 0, so an estimate covers the time after this call.  Without UPMU_THREADS the
+ * times continue: then there are no estimates.  An estimate scales the whole count: write 0 where sets or sessions are
+ * multiplexed.  No select register is written; if the set is not active no register is accessed.  A running session
+ * continues on its counters, whatever sessions other CPUs of a domain have started meanwhile.  A sample that is due at
+ * this moment may mask the session.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_STATE (closed, or a set of no session),
  * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped
@@ -105,10 +109,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_set_write(struct upmu_set *set, unsigned index, uint64_t value);
 
 /*
- * Replace an event and keep its index; its count begins at 0, with its times.
+ * Replace event `index` of a set by the event of a specification.  The new event has the same index; its count and the
+ * times of the count begin at 0.
  *
- * Returns as upmu_set_add(), but UPMU_ERR_STATE means that the session is started (or that the set is of none), and
- * UPMU_ERR_INVALID also that there is no such event; UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Returns as upmu_set_add(), but UPMU_ERR_STATE means that the session is started (or that the set is in no session),
+ * and UPMU_ERR_INVALID also that the set has no such event; UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -116,13 +121,13 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index, const ch
                                   const struct upmu_sampling *sampling);
 
 /*
- * Replace an event by an encoded one and keep its index, as upmu_set_replace() does.  No register is
- * accessed: what the old event needed stays loaded, closed, until something else is loaded there.
+ * Replace event `index` of a set by an encoded event, as upmu_set_replace() does.  No register is accessed: the values
+ * that the old event needed stay in the registers, and its counters stay closed, until other events are loaded there.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (the session is started, or closed); UPMU_ERR_INVALID (no such
- * event, or its sampling, as upmu_set_add()); UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
- * UPMU_ERR_COMPILED_OUT (as upmu_set_add()); UPMU_ERR_CONTRADICTION (it names another world than
- * the old event); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Returns UPMU_OK; UPMU_ERR_STATE (the session is started or closed, or the set is in no session); UPMU_ERR_INVALID (no
+ * such event, or its sampling, as upmu_set_add()); UPMU_ERR_NOT_PRECISE, UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
+ * UPMU_ERR_COMPILED_OUT (as upmu_set_add()); UPMU_ERR_CONTRADICTION (the new event names another world than the old
+ * one); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -130,10 +135,10 @@ enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index, co
                                         const struct upmu_sampling *sampling);
 
 /*
- * The next sample of a sampling event comes after `left` events, later ones every `period`.  The
- * count stays as it is.  While the set is not on the hardware, no register is accessed, and its next
- * start writes the counter (1 W).  A running session is stopped and started again on its counters; a
- * sample that is due at this moment may mask it.
+ * Let the next sample of event `index` of a set come after `left` events, and further samples every `period` events.
+ * The count is not changed.  While the set has no counters no register is accessed, and its next start writes the
+ * event's counter (one register write).  A running session is stopped and started again on its counters.  A sample that
+ * is due at this moment may mask the session.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or it does not sample; `left` is 0 or above
  * 2^63 - 1; `period`, or `left` of a count that falls, is not as upmu_set_add() demands); UPMU_ERR_STATE (closed);
@@ -145,9 +150,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t left, uint64_t period);
 
 /*
- * Make a set the active one.  NULL: the next in the order.  Its timeout begins anew.  A running
- * session is switched at once; if the set does not fit, the session waits.  Without this call a
- * start continues with the set that was active last; the first start begins with the first set of
+ * Make a set of the session's chain the active one; `set` NULL: the next one in the order (upmu_session_shuffle()).
+ * The set's timeout begins anew.  A running session is switched at once; if the set does not fit, the session waits.
+ * Without this call a start continues with the set that was active last; the first start begins with the first set of
  * the chain.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not attached); UPMU_ERR_INVALID (not a set of its
@@ -159,18 +164,19 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
 
 /* Facts about a set. */
 struct upmu_set_info {
-    uint16_t number;             /* place in the chain */
+    uint16_t number;             /* number of the set; the chain is in rising order of these numbers */
     uint8_t flags;               /* UPMU_SET_... */
-    bool active;                 /* it runs, or runs first at the next start */
-    uint32_t overflowed;         /* bit i: event i of the set has overflowed */
-    uint32_t available_counters; /* not used by firmware, watchdog or foreign software on its CPU */
-    uint64_t runs;               /* number of times that it became active */
-    uint64_t timeout_ns;         /* effective */
-    uint64_t left_ns;            /* rest of it, in this run */
-    uint64_t duration_ns;        /* on the hardware, in all */
+    bool active;                 /* true: the set runs, or runs first at the next start */
+    uint32_t overflowed;         /* bit i: event i of the set has overflowed at least once */
+    uint32_t available_counters; /* mask: counters of its CPU that firmware, watchdog or foreign software do not use */
+    uint64_t runs;               /* number of times that the set became active */
+    uint64_t timeout_ns;         /* upmu_set.timeout_ns: the timeout in effect */
+    uint64_t left_ns;            /* rest of the timeout in this run */
+    uint64_t duration_ns;        /* time in which the set had counters, in all */
 };
 
-/* Get the facts about a set; all 0: it is in no session.  Context: any; exact while the session does not run. */
+/* Get the facts about a set; all 0: the set is in no session, or UPMU_SETS is 0.  Context: any; exact while the session
+   does not run. */
 void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info);
 
 #ifdef __cplusplus

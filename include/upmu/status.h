@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* A code has one cause; numbers are never reused.  Grouped by whose fault it is. */
+/* The status codes, in groups: what a refusal is due to.  A code has one cause; numbers are never reused. */
 enum upmu_status {
     UPMU_OK = 0,
 
@@ -22,94 +22,94 @@ enum upmu_status {
     UPMU_ERR_NO_SUCH_MASK = 4,      /* the event has no such unit mask */
     UPMU_ERR_NO_SUCH_ATTRIBUTE = 5, /* the PMU has no such attribute */
     UPMU_ERR_BAD_VALUE = 6,         /* not a number, or out of the attribute's range */
-    UPMU_ERR_CONTRADICTION = 7,     /* one field given twice with different values */
-    UPMU_ERR_MASK_REQUIRED = 8,     /* the event has no default unit mask */
-    UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two masks of one group */
+    UPMU_ERR_CONTRADICTION = 7,     /* one field is given twice with different values */
+    UPMU_ERR_MASK_REQUIRED = 8,     /* no unit mask is given, and the event has no default one */
+    UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two unit masks that exclude each other */
 
     /* The machine. */
-    UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, or a fake one */
+    UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, one that ignores writes, or one not initialised */
     UPMU_ERR_UNSUPPORTED = 33,  /* this PMU, port or version of upmu cannot do it */
     UPMU_ERR_PORT = 34,         /* a register access faulted */
-    UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; the why names a conflicting subset */
+    UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; upmu_why.culprits are a conflicting subset of the events */
     UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit */
     UPMU_ERR_CHANGED = 37,      /* a register that upmu owns was found changed */
     UPMU_ERR_LOST_CLAIM = 38,   /* another CPU took a shared resource in the meantime */
-    UPMU_ERR_NO_CPU = 39,       /* no CPU that is online may drive the unit */
-    UPMU_ERR_NOT_PRECISE = 40,  /* no records of this event at the level of precise=; why.levels has the others */
+    UPMU_ERR_NO_CPU = 39,       /* no CPU that is initialised can drive the unit */
+    UPMU_ERR_NOT_PRECISE = 40,  /* the event has no precise records at this level; why.levels has the possible ones */
 
     /* The caller. */
     UPMU_ERR_VERSION = 64,       /* header and library are of different builds */
-    UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one is needed */
+    UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one that this call needs */
     UPMU_ERR_BUSY = 66,          /* a local call inside another local call: nothing was done */
-    UPMU_ERR_WRONG_CPU = 67,     /* must run on the session's CPU, which cannot be reached (run_on_cpu) */
-    UPMU_ERR_STATE = 68,         /* not possible in this state (see struct upmu_session) */
+    UPMU_ERR_WRONG_CPU = 67,     /* the call must run on the session's CPU, which cannot be reached (run_on_cpu) */
+    UPMU_ERR_STATE = 68,         /* the object's state forbids the call (enum upmu_session_state) */
     UPMU_ERR_NO_SPACE = 69,      /* the caller's memory or a stated capacity is used up */
     UPMU_ERR_INVALID = 70,       /* an argument is outside its documented range */
-    UPMU_ERR_COMPILED_OUT = 71,  /* left out by a build option */
+    UPMU_ERR_COMPILED_OUT = 71,  /* a build option (upmu/config.h) has left this out */
     UPMU_ERR_END = 72,           /* no further item */
-    UPMU_ERR_NOT_PERMITTED = 73, /* the register or the value is not allowed at this level */
-    UPMU_ERR_WRONG_PMU = 74,     /* encoded for a PMU that is not this CPU's */
+    UPMU_ERR_NOT_PERMITTED = 73, /* the register, the value or the catalogue is not permitted here */
+    UPMU_ERR_WRONG_PMU = 74,     /* the event is encoded for another PMU than that of the CPU or unit */
     UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero: the linker script lost .data.rel.ro */
-    UPMU_ERR_NOT_PER_THREAD = 76, /* an event of a unit outside the cores belongs to no thread */
+    UPMU_ERR_NOT_PER_THREAD = 76, /* the event is of a unit outside the cores, and cannot be counted for a thread */
     UPMU_ERR_WRITE = 77,   /* the caller's output did not take the bytes (upmu/results.h) */
-    UPMU_ERR_DAMAGED = 78, /* bytes that are not the whole log that was written */
-    UPMU_ERR_FORMULA = 79, /* not a formula (upmu/metric.h); why.position is the place */
-    UPMU_ERR_NO_SUCH_NAME = 80, /* no such metric of the PMU, or no such name in a formula */
+    UPMU_ERR_DAMAGED = 78, /* the bytes are not a whole, unchanged log (upmu/results.h) */
+    UPMU_ERR_FORMULA = 79, /* the text is not a formula (upmu/metric.h); why.position is the place */
+    UPMU_ERR_NO_SUCH_NAME = 80, /* the PMU has no such metric, or a formula has an unknown name */
     UPMU_ERR_DIVISION = 81,     /* a formula divides by 0 */
-    UPMU_ERR_NOT_COUNTED = 82   /* a formula needs a count that has no value, or only of part of the time */
+    UPMU_ERR_NOT_COUNTED = 82   /* a formula needs a count that has no value, or covers only part of the time */
 };
 
 /*
- * The name of a status in words, for logs: "no such event".  Never NULL.
+ * Return the text of a status, for logs: "no such event".  Never NULL.
  *
  * Context: any.
  */
 const char *upmu_status_text(enum upmu_status status);
 
-/* An event without its text: a row of a catalogue and the chosen unit masks.
-   All zero: none, or an event given as raw words. */
+/* The id of an event: a row of a catalogue (upmu/catalogs.h) and the chosen unit masks.
+   All zero: no event, or an event given as raw words. */
 struct upmu_event_id {
-    uint16_t catalogue; /* upmu_catalog_number() */
-    uint16_t row;       /* canonical row, stable within one catalogue */
-    uint32_t masks;     /* bit i: mask i of the row; 0 for flat rows */
+    uint16_t catalogue; /* upmu_catalog_number() of the catalogue */
+    uint16_t row;       /* number of the row; it stays the same within one catalogue */
+    uint32_t masks;     /* bit i: unit mask i of the row is chosen; 0 for rows without unit masks */
 };
 
-/* The kind of conflict of a conflicting subset. */
+/* What the events of a conflicting subset conflict over. */
 enum upmu_collision {
     UPMU_COLLISION_NONE = 0,
-    UPMU_COLLISION_COUNTERS = 1, /* fewer counters than events; why.counters */
-    UPMU_COLLISION_RESOURCE = 2, /* one register, different values; why.resource */
-    UPMU_COLLISION_LIMIT = 3,    /* a limit on general counters */
-    UPMU_COLLISION_CLAIMED = 4   /* in use by another CPU, the firmware or the host */
+    UPMU_COLLISION_COUNTERS = 1, /* the events can have fewer counters (why.counters) than they need */
+    UPMU_COLLISION_RESOURCE = 2, /* the events need one register (why.resource) with different values */
+    UPMU_COLLISION_LIMIT = 3,    /* only some of the general counters can be used at a time */
+    UPMU_COLLISION_CLAIMED = 4   /* counters or a register are in use by another CPU, the firmware or the host */
 };
 
-#define UPMU_WHY_CULPRITS 8 /* culprits that a why names */
-#define UPMU_WHY_WORD 48    /* bytes of upmu_why.word, with its end */
+#define UPMU_WHY_CULPRITS 8 /* entries of upmu_why.culprit */
+#define UPMU_WHY_WORD 48    /* bytes of upmu_why.word, including the NUL */
 
 struct upmu_pmu;
 
 /*
- * The reason of a refusal.  Every refusal fills it in.  Success sets one that was passed to the call
- * to zero; that of a session may still have the former refusal then.  It is a value, except for
- * `pmu`, which is valid as long as its machine.
+ * The reason of a refusal.  Every refusal of a call fills in a struct upmu_why: the one that was passed to the call, or
+ * that of the session or the machine.  Success sets one that was passed to the call to zero; that of a session may keep
+ * the former refusal.  The structure may be copied; `pmu` is valid as long as its machine.
  */
 struct upmu_why {
-    enum upmu_status status;      /* the refusal itself; UPMU_OK: none */
-    enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what they conflict over */
-    uint16_t position;            /* byte offset into the caller's text */
-    uint16_t length;              /* bytes of the text concerned */
-    /* The text concerned, shortened, NUL-terminated; or the missing hook; or, with length 0, why there is no such
-     * hardware. */
+    enum upmu_status status;      /* the status that was returned; UPMU_OK: no refusal */
+    enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what the culprits conflict over */
+    uint16_t position;            /* byte offset of the refused part in the caller's text */
+    uint16_t length;              /* bytes of this part; 0: the refusal concerns no text */
+    /* The refused part of the text, shortened, NUL-terminated; or the name of the missing hook; or, with length 0, why
+     * there is no such hardware. */
     char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
-    struct upmu_event_id nearest; /* most similar name, or all zero */
-    uint32_t culprits;            /* bit i: request i belongs to the conflicting subset */
-    struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* the first of them */
+    struct upmu_event_id nearest; /* id of the event with the most similar name, or all zero */
+    uint32_t culprits;            /* bit i: request i of the placement belongs to the conflicting subset */
+    struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* ids of the events of the first requests of this subset */
     uint8_t culprit_count;        /* entries of `culprit` in use */
-    uint8_t resource;             /* resource in conflict, for COLLISION_RESOURCE */
-    uint8_t levels;               /* UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible; bit 0: only that, as yet */
-    uint32_t counters;            /* counters in conflict */
-    uint32_t address;             /* register that faulted or was found changed */
+    uint8_t resource;             /* UPMU_COLLISION_RESOURCE, _CLAIMED: number of the resource in conflict */
+    uint8_t levels;               /* UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible; bit 0: no other is, as yet */
+    uint32_t counters;            /* mask: counters in conflict */
+    uint32_t address;             /* address of the register that faulted or was found changed */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed addresses of uncore units: where a unit lies, in 24 bits.  Only macros and one inline function, so that
- * tools can use this header without the library.
+ * Packed addresses of uncore units: 24 bits that say where a unit is.  There are only macros and one inline function
+ * here, so tools can use this header without the library.
  *
  *   bits   field    values
  *   23…17  rack     0…127
@@ -11,8 +11,8 @@
  *   7…4    core     0…15
  *   3…0    number   0…15, which of several identical units
  *
- * Bits 31…24 are 0.  What lies at an address is the machine's affair: upmu_unit_find() knows.  A unit that does not
- * fit (cache slice 16) has no address; its path reaches it.
+ * Bits 31…24 are 0.  Which unit has an address depends on the machine: upmu_unit_find() finds it.  A unit with a number
+ * that does not fit (cache slice 16) has no address; use its path instead.
  */
 #ifndef UPMU_UNIT_ADDR_H
 #define UPMU_UNIT_ADDR_H
@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Values of each field: it holds 0 to one less. */
+/* Number of values of each field: the highest value is one less. */
 #define UPMU_UNIT_RACKS 128u
 #define UPMU_UNIT_BLADES 32u
 #define UPMU_UNIT_CHIPS 8u
@@ -28,12 +28,12 @@
 #define UPMU_UNIT_CORES 16u
 #define UPMU_UNIT_NUMBERS 16u
 
-/* Not an address: what an invalid field gives. */
+/* The result of UPMU_UNIT_ADDRESS() with an invalid field: no address. */
 #define UPMU_UNIT_NO_ADDRESS UINT32_C(0xffffffff)
 
 /*
- * The address of a unit, or UPMU_UNIT_NO_ADDRESS if a field is out of range, negative or not.  A constant if the fields
- * are; each is evaluated up to twice.
+ * The address of a unit from its fields; UPMU_UNIT_NO_ADDRESS if a field is negative or too great.  A constant
+ * expression if the fields are constant.  Each argument is evaluated up to twice.
  */
 #define UPMU_UNIT_ADDRESS(rack, blade, chip, node, core, number)                                                     \
     ((uint64_t)(rack) < UPMU_UNIT_RACKS && (uint64_t)(blade) < UPMU_UNIT_BLADES &&                                   \
@@ -43,7 +43,7 @@
                (uint32_t)(core) << 4 | (uint32_t)(number)                                                            \
          : UPMU_UNIT_NO_ADDRESS)
 
-/* The fields of a valid address. */
+/* One field of a valid address. */
 #define UPMU_UNIT_RACK(address) ((uint32_t)(address) >> 17 & (UPMU_UNIT_RACKS - 1u))
 #define UPMU_UNIT_BLADE(address) ((uint32_t)(address) >> 12 & (UPMU_UNIT_BLADES - 1u))
 #define UPMU_UNIT_CHIP(address) ((uint32_t)(address) >> 9 & (UPMU_UNIT_CHIPS - 1u))
@@ -51,7 +51,7 @@
 #define UPMU_UNIT_CORE(address) ((uint32_t)(address) >> 4 & (UPMU_UNIT_CORES - 1u))
 #define UPMU_UNIT_NUMBER(address) ((uint32_t)(address) & (UPMU_UNIT_NUMBERS - 1u))
 
-/* Is it an address?  Context: any. */
+/* Can a number be an address: are bits 31 to 24 clear?  Context: any. */
 static inline bool upmu_unit_address_valid(uint32_t address)
 {
     return address >> 24 == 0;

@@ -69,39 +69,38 @@ UPMU_MUST_CHECK enum upmu_status upmu_machine_init(struct upmu_machine *machine,
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains);
 
-/* Call it from the clock tick, 10 to 1000 times a second: it rotates sharing sessions and sets, starts sessions that a
-   switch left waiting, and every 16th time folds counters into 64-bit counts.  A session that faulted has its `error`.
-   Returns UPMU_OK (also if the CPU is not initialised) or UPMU_ERR_PORT.  Context: local. */
+/* To be called by the clock tick, 10 to 1000 times a second: rotate sharing sessions and sets, start sessions that a
+   thread switch left waiting, and every 16th time fold counters.  A session that a fault has stopped has its `error`
+   set.  Returns UPMU_OK (also if the CPU is not initialised) or UPMU_ERR_PORT.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 
 /* The answer of upmu_pmi_handle() about an interrupt. */
 enum upmu_pmi {
-    UPMU_PMI_NOT_OURS = 0, /* check your other sources */
-    UPMU_PMI_HANDLED = 1,  /* counters had overflowed */
-    UPMU_PMI_STALE = 2     /* no counter had, but one was expected: check the others, drop it if none raised it */
+    UPMU_PMI_NOT_OURS = 0, /* another source has raised the interrupt: check your other sources */
+    UPMU_PMI_HANDLED = 1,  /* counters of upmu had overflowed */
+    UPMU_PMI_STALE = 2     /* no overflow, but a late interrupt was expected: check others; if none has it, drop it */
 };
 
-/* Handle a performance-monitoring interrupt, an NMI or on a vector (then the host acknowledges the APIC).  `frame` may
-   be NULL.  Call it at any moment, also before upmu_cpu_init() (cpu NULL or zeroed) and after upmu_cpu_fini().
-   Context: nmi. */
+/* Handle a performance-monitoring interrupt: an NMI, or on a vector (then the host acknowledges the APIC).  `frame` may
+   be NULL.  Allowed always, also before upmu_cpu_init() (cpu NULL or zeroed), after upmu_cpu_fini().  Context: nmi. */
 enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
 
-/* ---- Sessions: events that run together.  Fields to read: error (why the library stopped it), id, state, why (of the
-        last call that refused), ring, and set, its first set of events.  Calls on a session of a thread are `local` on
+/* ---- Sessions: events that run together.  Fields to read: error (why the library stopped the session), id, state, why
+        (of the last refusal), ring, and set, its first set of events.  Calls on a session of a thread are `local` on
         the CPU where the thread runs, and `any` while it does not run.  More in upmu/session.h, upmu/set.h ---- */
 
 /* Sampling attributes of one event.  All zero: count only.  Of a cascade `period` is how often its initiator must
    happen after each start before the event is counted. */
 struct upmu_sampling {
     uint64_t period;       /* events between two samples, 1 to 2^63 - 1; 0: count only */
-    uint64_t event_id;     /* stored unchanged in the samples of this event (upmu/format.h) */
-    uint32_t values;       /* bit i: samples contain the count of event i */
-    uint32_t switch_after; /* overflows until the next set (UPMU_SET_OVERFLOW_SWITCH); 0: none */
-    uint64_t long_period;  /* the period after a restart, if this event stopped the session; 0: `period` */
-    uint64_t random_mask;  /* each further period is longer by (a random number & this) */
-    uint64_t random_seed;  /* where its random numbers begin */
-    uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
-    uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
+    uint64_t event_id;     /* a number of the caller, stored in the samples of this event (upmu/format.h) */
+    uint32_t values;       /* bit i: samples contain the count of event i of the set */
+    uint32_t switch_after; /* overflows until the next set becomes active (UPMU_SET_OVERFLOW_SWITCH); 0: no switch */
+    uint64_t long_period;  /* the period after a restart, if this event masked the session; 0: `period` */
+    uint64_t random_mask;  /* each period but the first is longer by (a random number & random_mask) */
+    uint64_t random_seed;  /* seed of these random numbers */
+    uint32_t resets;       /* bit i: at an overflow the count of event i becomes 0, and its period, if any, begins */
+    uint32_t frequency;    /* samples per second: the period adapts, and `period` is the first (0: 10000); 0: none */
     uint32_t flags;        /* UPMU_SAMPLING_… (upmu/session.h) */
 };
 
@@ -119,9 +118,9 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_init(struct upmu_session *session,
  * UPMU_ERR_NO_SPACE (more than UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; a
  * period above 2^63 - 1, random part included, or below the PMU's shortest, 2^31 - 1 with in_txcp; of a cascade 0, or
  * above the PMU's longest); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without clock_ns);
- * UPMU_ERR_NOT_PRECISE (precise and sampled: PEBS is not driven yet); UPMU_ERR_UNSUPPORTED (a sampled metric, a cascade
- * in one world); UPMU_ERR_CONTRADICTION (also of two worlds: upmu/world.h); UPMU_ERR_COMPILED_OUT.
- * Context: any.
+ * UPMU_ERR_NOT_PRECISE (precise and sampled: PEBS is not driven yet); UPMU_ERR_UNSUPPORTED (a sampled metric, a sampled
+ * event of a PMU without interrupts, a cascade in one world); UPMU_ERR_CONTRADICTION (also of two worlds:
+ * upmu/world.h); UPMU_ERR_COMPILED_OUT.  Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const struct upmu_sampling *sampling);
@@ -139,42 +138,42 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_ring(struct upmu_session *session,
  */
 UPMU_MUST_CHECK enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
-/* The same for a thread, wherever that runs.  `cpu`: where it runs now; NULL: it does not run, nor begin to during the
-   call.  Context: local; with NULL any, but local where the executing CPU has a work area (upmu_cpu_use_work()). */
+/* Bind a detached session to a thread.  `cpu`: where the thread runs; NULL: it does not run, nor begins to during the
+   call.  Returns as for a CPU; UPMU_ERR_NOT_PER_THREAD.  Context: local; any with NULL and no upmu_cpu_use_work(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu);
 
-/* Start counting, together with all sessions that run on the CPU, or not at all.  A running session is left as it is; a
-   sharing one, and one of a thread, waits if it does not fit or the thread does not run.  Returns those of an attach;
-   UPMU_ERR_STATE (not attached; its CPU is suspended); UPMU_ERR_PORT (stopped, with `error` set); UPMU_ERR_UNSUPPORTED
+/* Start all events of a session beside the sessions that run on the CPU, or none.  A running session is left as it is;
+   a sharing session, and that of a thread, waits if it does not fit or the thread does not run.  Returns those of an
+   attach; UPMU_ERR_STATE (not attached; CPU suspended); UPMU_ERR_PORT (stopped, `error` is set); UPMU_ERR_UNSUPPORTED
    (slots sampled beside their top-down metrics); UPMU_ERR_LOST_CLAIM.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_session_start(struct upmu_session *session);
-/* Stop; counts and places stay.  Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_PORT.  Context: local. */
+/* Stop; counts and placement stay.  Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_PORT.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_session_stop(struct upmu_session *session);
-/* Stop, detach, forget the events: the memory may be freed.  Returns UPMU_OK, UPMU_ERR_PORT.  Context: local. */
+/* Stop, detach and end a session: its memory may be freed.  Returns UPMU_OK, UPMU_ERR_PORT.  Context: local. */
 enum upmu_status upmu_session_close(struct upmu_session *session);
 
 /* How a count was obtained. */
 enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
-    UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
-    UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, how much is unknown */
+    UPMU_QUALITY_SCALED = 1,    /* the count is estimated from part of the time; see `error` */
+    UPMU_QUALITY_PARTIAL = 2,   /* the count is `raw`: an unknown part of the time is missing */
     UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never had its counter, or its initiator never overflowed */
-    UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
+    UPMU_QUALITY_UNPROVEN = 4   /* the count is 0, on a CPU where no counter was ever seen to move */
 };
 
-/* A result.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs were seen,
-   events come in rare bursts, or the load changes in step with the runs. */
+/* The count of an event.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs
+   were seen, events come in rare bursts, or the load changes in step with the runs. */
 struct upmu_count {
-    uint64_t value;      /* events, scaled where quality says so; saturates */
-    uint64_t raw;        /* events really counted */
-    uint64_t error;      /* the part of `value` that is uncertain; 0 of an exact count */
+    uint64_t value;      /* number of events, scaled to enabled_ns if `quality` is SCALED; saturates */
+    uint64_t raw;        /* number of events really counted */
+    uint64_t error;      /* uncertainty of `value`, in events; 0 of an exact count */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
-    uint64_t running_ns; /* of it, the time with a counter */
-    uint64_t left;       /* of a sampling event: events until the next sample ... */
-    uint64_t reset;      /* ... and the present period, with its random part */
-    enum upmu_quality quality; /* how it was obtained */
+    uint64_t running_ns; /* part of enabled_ns in which the event had a counter */
+    uint64_t left;       /* of a sampling event: events until the next sample */
+    uint64_t reset;      /* of a sampling event: the present period, with its random part */
+    enum upmu_quality quality; /* how the count was obtained */
     uint32_t lost;       /* of a sampling event: periods that ended without a sample: throttled, or too short */
 };
 
@@ -188,19 +187,19 @@ enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned co
 /* A sample: a copy, which does not depend on the ring. */
 struct upmu_sample {
     uint64_t ip;      /* interrupted instruction */
-    uint64_t sp;      /* its stack pointer */
+    uint64_t sp;      /* stack pointer of the interrupted code */
     uint64_t time_ns; /* clock_ns, or 0 */
-    uint32_t events;  /* bit i: event i of the session overflowed */
-    uint32_t lost;    /* samples before this one that found no room */
-    uint16_t cpu;     /* order of initialisation */
+    uint32_t events;  /* bit i: event i of the active set overflowed */
+    uint32_t lost;    /* number of samples before this one that found no room */
+    uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
     uint16_t flags;   /* UPMU_SAMPLE_… */
 };
 #define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was user code */
 #define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
-#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
+#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* no frame: a call found the overflow, or the host gave none; ip is 0 */
 #define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
 
-/* Take the oldest sample out of the ring; false: there is none.  Context: any; one reader at a time. */
+/* Take the oldest sample out of a ring; false: the ring is empty.  Context: any; one reader at a time. */
 bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 
 /* ---- Threads: the host embeds a struct upmu_thread in its own; pid, tid, host may be changed at any time ---- */
@@ -214,8 +213,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 UPMU_INLINE
 enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
-/* The thread ends: its sessions are detached and stay readable, and its memory may be freed.  The host attaches no
-   session to it once this call has begun.  Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (some are still attached:
+/* End a thread: its sessions are detached and stay readable, and the thread's memory may be freed.  Attach no session
+   to it once this call has begun.  Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (sessions are still attached:
    call again); UPMU_ERR_PORT (all are detached).  Context: local, on the CPU where it runs; any if it does not run. */
 UPMU_MUST_CHECK enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
 
@@ -223,21 +222,22 @@ UPMU_MUST_CHECK enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
 
 /* Counts of a piece of code. */
 struct upmu_region {
-    struct upmu_count count[UPMU_SET_EVENTS]; /* of the last begin…end; count[i] belongs to event i of the list */
-    unsigned events;                          /* in `count` */
-    struct upmu_session session;              /* what counts; session.why explains a refusal */
+    struct upmu_count count[UPMU_SET_EVENTS]; /* count[i]: event i of the list, between the last begin and end */
+    unsigned events;                          /* entries of `count` in use */
+    struct upmu_session session;              /* the session that counts; session.why explains a refusal */
     struct upmu_region_begun begun;           /* the library's */
 };
 
-/* Run the events of a list on the executing CPU until the close.  After upmu_cpu_changed() all counts are
+/* Run the events of a list on the executing CPU until upmu_region_close().  After upmu_cpu_changed() all counts are
    UPMU_QUALITY_PARTIAL.  Returns those of upmu_set_add(), upmu_session_attach_cpu() and upmu_session_start(); a region
    that is refused is closed.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
-/* Begin a measurement: one counter read for each event, whose cost is counted.  As upmu_set_read().  Context: local. */
+/* Begin a measurement: read the counter of each event once; the cost of these reads is counted, too.  Returns as
+   upmu_set_read(); UPMU_ERR_STATE also if the session does not run.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_begin(struct upmu_region *region);
-/* End a measurement, of which there may be many: `count` has the counts since the begin.  As upmu_region_begin(). */
+/* End a measurement: `count` gets the counts since the begin; then another may begin.  As upmu_region_begin(). */
 UPMU_MUST_CHECK enum upmu_status upmu_region_end(struct upmu_region *region);
-/* Stop and detach.  Returns as upmu_session_close().  Context: local. */
+/* Stop the events of a region.  Returns as upmu_session_close().  Context: local. */
 enum upmu_status upmu_region_close(struct upmu_region *region);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counts from user mode: the page that the kernel publishes, and a reader that needs only
- * this header.  For C99 and later, and C++.
+ * Reading counts from user mode: the page that the kernel publishes (upmu/page.h), and upmu_user_read(), which needs
+ * only this header.  For C99 and later, and C++.
  *
- * The reader is for the thread that is monitored (or, of a CPU's session, for code that
- * cannot leave this CPU): RDPMC reads the counters of the CPU it runs on.
+ * RDPMC reads the counters of the CPU that executes it.  So the page of a thread's session is for that thread, and the
+ * page of a CPU's session is for code that cannot leave that CPU.
  */
 #ifndef UPMU_USER_H
 #define UPMU_USER_H
@@ -16,41 +16,42 @@
 extern "C" {
 #endif
 
-#define UPMU_USER_VERSION 1u /* of the page's layout */
-#define UPMU_USER_EVENTS 32  /* events of a page */
+#define UPMU_USER_VERSION 1u /* version of the page's layout */
+#define UPMU_USER_EVENTS 32  /* the most events of a page */
 
 /* Bits of upmu_user_page.flags. */
 #define UPMU_USER_RUNNING (1u << 0) /* the session has its counters at this moment */
-#define UPMU_USER_CLOSED (1u << 1)  /* the session has ended */
+#define UPMU_USER_CLOSED (1u << 1)  /* the session has ended, or the kernel has withdrawn the page */
 
-/* An event: count = total + (counter - base) modulo 2^width. */
+/* An event: count = total + ((counter - base) modulo 2^width). */
 struct upmu_user_event {
-    uint64_t total; /* events before `base` */
-    uint64_t base;  /* value of the counter at `total` */
-    uint32_t index; /* RDPMC index + 1; 0: ask the kernel, `total` is its last value */
-    uint32_t width; /* bits */
+    uint64_t total; /* events counted up to the counter value `base` */
+    uint64_t base;  /* value of the counter when the count was `total` */
+    uint32_t index; /* 1 + RDPMC index of the counter; 0: ask the kernel, whose last count is `total` */
+    uint32_t width; /* bits of the counter */
 };
 
 /* The page, which the kernel maps read-only.  The layout is the same for 32 and 64 bits. */
 struct upmu_user_page {
     uint32_t version;           /* UPMU_USER_VERSION */
-    volatile uint32_t sequence; /* odd: being written */
-    uint32_t generation;        /* changes when the counter of an event changes */
-    uint32_t count;             /* events in use */
+    volatile uint32_t sequence; /* odd: the kernel is writing the page; each write adds 2 */
+    uint32_t generation;        /* increases when the counter of an event changes */
+    uint32_t count;             /* entries of `event` in use */
     uint32_t flags;             /* UPMU_USER_… */
-    uint32_t set;               /* number of the active event set */
-    uint64_t time_ns;           /* of this state; 0: no clock, or it is detached */
-    uint64_t enabled_ns;        /* of the session, from its first start to time_ns */
-    uint64_t running_ns;        /* of it, the time of the active set with counters */
-    struct upmu_user_event event[UPMU_USER_EVENTS]; /* of the active set */
+    uint32_t set;               /* upmu_set.number of the active set */
+    uint64_t time_ns;           /* clock_ns at which the two times below were right; 0: no clock, not started, closed */
+    uint64_t enabled_ns;        /* time that the session was enabled, from its first start to time_ns */
+    uint64_t running_ns;        /* part of enabled_ns in which the active set had counters */
+    struct upmu_user_event event[UPMU_USER_EVENTS]; /* event i of the active set */
 };
 
-/* Keep the compiler from moving accesses across. */
+/* Keep the compiler from moving memory accesses from one side of this line to the other. */
 #ifndef UPMU_USER_BARRIER
 #define UPMU_USER_BARRIER() __asm__ volatile("" ::: "memory")
 #endif
 
-/* RDPMC; a program that cannot use it defines UPMU_USER_RDPMC itself.  Context: user mode, where CR4.PCE is set. */
+/* Execute RDPMC.  A program that cannot use this function defines UPMU_USER_RDPMC(index, fence) itself, before this
+   header.  Context: user mode, where CR4.PCE is set. */
 #ifndef UPMU_USER_RDPMC
 #if defined __x86_64__ || defined __i386__
 static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
@@ -63,19 +64,20 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
     __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
     return (uint64_t)high << 32 | low;
 }
-/* The value of a counter; with `fence` after all earlier loads. */
+/* Read the counter with an RDPMC index; with `fence` true after all earlier loads. */
 #define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
 #else
-/* Pages of other CPUs have no index. */
+/* CPUs other than x86 have no RDPMC: all events of their pages have index 0. */
 #define UPMU_USER_RDPMC(index, fence) ((void)(index), (void)(fence), (uint64_t)0)
 #endif
 #endif
 
 /*
- * The count of an event now.  `fence`: wait until all earlier instructions have finished.
+ * Read the present count of event `event` of the active set.  `fence` true: wait until all earlier instructions have
+ * finished.
  *
- * Returns false if the event has no counter at this moment, or changed too often during the read.
- * Then *out_count is the kernel's last value; ask the kernel for the present one.
+ * Returns true: *out_count is the count.  False: ask the kernel for the count.  Then the event has no counter at this
+ * moment, and *out_count is the kernel's last count; or the page changed in each of 1,000 tries, and *out_count is 0.
  * Context: any, in the program that has the page.
  */
 static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned event, bool fence, uint64_t *out_count)

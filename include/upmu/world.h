@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds: what runs in guests is counted apart from what runs in their host.
+ * Worlds: events in guests are counted apart from events in their host.
  *
- * A hypervisor says when a CPU enters a guest and when it leaves it.  Counters of sessions of the
- * other world are closed meanwhile.  They keep their values, their places and their loads, so a
- * session misses nothing of its own world: its times continue, and its counts stay exact.
- * Without UPMU_WORLDS the calls return UPMU_ERR_COMPILED_OUT, but for upmu_session_world() with UPMU_WORLD_BOTH.
+ * A hypervisor calls the library when a CPU enters a guest and when it leaves the guest.  In each world the counters of
+ * sessions of the other world are closed.  A closed counter keeps its value, its event and its session, so a session
+ * misses nothing of its own world: its times continue, and its counts stay exact.
+ * Without UPMU_WORLDS the calls return UPMU_ERR_COMPILED_OUT (upmu_cpu_gate_value(): 0); only upmu_session_world() with
+ * UPMU_WORLD_BOTH returns UPMU_OK.
  */
 #ifndef UPMU_WORLD_H
 #define UPMU_WORLD_H
@@ -17,12 +18,12 @@ extern "C" {
 #endif
 
 /*
- * Choose the world of a session, for all its sets; after init it counts in both.  The attributes
- * `guest` and `host` of an event do the same where the PMU has no bits for them (docs/EVENTS.md);
- * then all events of the session have the same attribute, and this call may only repeat it.
+ * Choose the world in which a detached session counts, for all its sets; after upmu_session_init() it counts in both.
+ * The attributes `guest` and `host` of an event do the same where the PMU has no bits for them (docs/EVENTS.md).  Then
+ * all events of the session must have the same attribute, and this call may only name that world.
  *
- * A thread's session of world GUEST yields: where a session of the CPU that does not share starts and has no
- * room, it leaves its counters, and waits if no others are left for it.
+ * A session of a thread with world GUEST yields: if a session of the CPU that does not share is started and finds no
+ * place, the thread's session leaves its counters to it, and waits if no other counters are left.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (no such world);
  * UPMU_ERR_CONTRADICTION (its events name another world); UPMU_ERR_UNSUPPORTED (NetBurst: an event
@@ -33,15 +34,16 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world);
 
 /*
- * A guest runs from now on: open the counters of guest sessions and close those of host sessions.
- * It is the last call before the guest's first instruction, apart from upmu_cpu_gate_value().  What
- * the host executes between this call and the guest is counted for the guest.
+ * Enter a guest: open the counters of sessions of world GUEST and close those of sessions of world HOST.  Call it as
+ * the last call before the guest's first instruction, apart from upmu_cpu_gate_value().  Instructions that the host
+ * executes between this call and the guest are counted for the guest.
  *
- * One register write where one register enables all counters, one for each counter concerned
- * elsewhere; none if no session of a world runs, or the hardware changes the gate.  No read, but on
- * NetBurst of counters that are closed (one for each that samples; on models 0 and 1 two for each
- * one), and with reserved counters 1 R.  Calls in a guest (start, read, thread switch, an interrupt)
- * are allowed: sessions behave as their world says.  In a guest already: nothing is done.
+ * Cost: one register write where one register enables all counters, elsewhere one for each counter that is opened or
+ * closed; none if no session with a world runs, or if the hardware changes the gates (upmu_cpu_world_by_hardware()).
+ * No register is read, but on NetBurst the counters that are closed (one read for each that samples; on models 0 and 1
+ * two reads for each counter), and with reserved counters one register.  Other calls (start, read, thread switch, an
+ * interrupt) are allowed in a guest: sessions behave as their world says.  If the CPU is in a guest already, nothing is
+ * done.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (a register faulted again and
  * again: the running sessions of both worlds are stopped with `error` set; the CPU is in the guest
@@ -52,7 +54,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu);
 
 /*
- * The guest runs no more: the reverse.  It is the first call after the guest's last instruction.
+ * Leave a guest: open the counters of sessions of world HOST and close those of sessions of world GUEST.  Call it as
+ * the first call after the guest's last instruction.
  *
  * Cost, return values and context: as upmu_cpu_enter_guest().
  */
@@ -60,26 +63,26 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu);
 
 /*
- * The value of the register that enables counters (IA32_PERF_GLOBAL_CTRL) in one world, for the
- * fields of a VMCS: HOST for the exit, GUEST for the entry.  Read it after the last other call
- * before the entry.  A counter that a handler has closed, because its session is masked or switches
- * its set, is closed in it.  An NMI after this call may close one, which the field then opens for one
- * entry or exit: what it counts there is in its count, if it has not been masked.  The next change of what
- * runs on such a counter reads the register, 1 R, and closes it first.
+ * Return the value that the register that enables counters (IA32_PERF_GLOBAL_CTRL) must have in a world, for the fields
+ * of a VMCS: UPMU_WORLD_HOST for the field of the exit, UPMU_WORLD_GUEST for that of the entry.  UPMU_WORLD_BOTH: the
+ * present value.  Call it before an entry, after all other calls.  A counter that a handler has closed, because its
+ * session is masked or switches its set, is closed in the value.
+ * An NMI after this call may close a counter that the field then opens for one entry or exit.  What this counter counts
+ * there is in the session's count, if the session has not been masked.  The next change of what runs on the counter
+ * first reads the enabling register (one register read) and closes the counter.
  *
- * With reserved counters (upmu_cpu_reserve()) the register is read: 1 R.  No access otherwise.
- * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU.  BOTH: the
- * present value.
+ * With reserved counters (upmu_cpu_reserve()) the call reads the register once; otherwise it accesses none.
+ * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU or is suspended.
  * Context: local.
  */
 uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world);
 
 /*
- * Declare that the hardware changes the register that enables counters at each entry and exit
- * (Intel: "load IA32_PERF_GLOBAL_CTRL" in the controls of both, with the values of
- * upmu_cpu_gate_value()).  upmu_cpu_enter_guest() and upmu_cpu_leave_guest() do nothing then, and
- * need not be called; all calls of the library are made in the host.  Counts are exact to the
- * instruction.  It holds until upmu_cpu_fini().
+ * Declare (`by_hardware` true) that the hardware changes the register that enables counters at each entry and exit of a
+ * guest (Intel: "load IA32_PERF_GLOBAL_CTRL" in the VM-entry and the VM-exit controls, with the values of
+ * upmu_cpu_gate_value()).  Then upmu_cpu_enter_guest() and upmu_cpu_leave_guest() do nothing and need not be called;
+ * all calls of the library are made in the host.  Counts are exact to the instruction.  The declaration holds until
+ * upmu_cpu_fini(), or until it is withdrawn by false.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (a session is attached, or the CPU is in a guest);
  * UPMU_ERR_UNSUPPORTED (each counter has an enable bit of its own); UPMU_ERR_NO_PMU (not
@@ -91,24 +94,27 @@ enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardwa
 #if UPMU_LOANS
 
 /*
- * From its next load on, the counter of an event that only counts holds `value` and what is counted after this call,
- * modulo its width: a guest may read it there.  The count stays as it is.  Whenever another event has had the counter
- * meanwhile, it is written again (1 W in the place of 1 P).  An event that samples keeps its loads.  A running session
- * is stopped and started again on its counters.  upmu_set_write() and a new event end it.  Where the event moves to
- * another counter, because another session needs that one, the new one holds the same, and the count has a gap.
+ * Lend the counter of an event to a guest: from the next load on the counter's register holds `value` plus the events
+ * counted after this call, modulo the counter's width, and a guest may read the register itself.  The session's count
+ * is not changed.  If another event has used the counter meanwhile, the register is written again (one register write
+ * in place of one RDPMC).  An event that samples keeps the values that its period needs.  A running session is stopped
+ * and started again on its counters.  upmu_set_write(), and another event in its place, end the loan.  If the event
+ * moves to another counter, because another session needs its own, the new counter's register holds the same value, and
+ * the count has a gap.
  *
  * A session whose first event is lent yields (upmu_session_world()).
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, its session has no world); UPMU_ERR_UNSUPPORTED (a
- * counter that it may get takes no value of its whole width, or its count can fall); and as upmu_set_wait().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the session has no world); UPMU_ERR_UNSUPPORTED (a counter that
+ * the event may get cannot be written in its whole width, or the event's count can fall); and as upmu_set_wait().
  * Context: as upmu_set_wait().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t value);
 
 /*
- * Where an event runs, and how far its register is ahead of its raw count, modulo the counter's width.  False: it does
- * not run here now.  Both hold until the next local call or interrupt.
+ * Find the counter on which an event runs, and *out_ahead, the value of the counter's register less the event's raw
+ * count, modulo the counter's width.  Both are valid until the next local call or interrupt.  False: the event does not
+ * run now, or has several counters.
  * Context: local.
  */
 bool upmu_set_where(const struct upmu_set *set, unsigned index, unsigned *out_counter, uint64_t *out_ahead);
