@@ -215,6 +215,53 @@ static const struct cmd_option *option_of(const char *word)
     return NULL;
 }
 
+/* Is `word` this option with its value behind it, "-x," or "--event=LIST"?  The value, or NULL. */
+static const char *attached_value(const struct cmd_option *option, const char *word)
+{
+    const size_t length = cmd_length(option->name);
+
+    for (size_t i = 0; i < length; i++)
+        if (word[i] != option->name[i])
+            return NULL;
+    if (option->value == CMD_VALUE_NONE)
+        return NULL;
+    if (option->name[1] != '-')
+        return length == 2 && word[length] != '\0' ? &word[length] : NULL;
+    return word[length] == '=' ? &word[length + 1] : NULL;
+}
+
+/* The next option: those of the table, then the program's own; NULL after the last. */
+static const struct cmd_option *next_option(const struct cmd *cmd, const struct cmd_option *option)
+{
+    const struct cmd_option *next = option == NULL ? options : option + 1;
+
+    if (next == options + OPTIONS)
+        next = cmd->other_options;
+    return next != NULL && next->name[0] != '\0' ? next : NULL;
+}
+
+unsigned cmd_split_words(const struct cmd *cmd, unsigned count, const char *const *words, const char **out)
+{
+    unsigned used = 0, i;
+
+    for (i = 0; i < count && !cmd_equal(words[i], "--"); i++) {
+        const struct cmd_option *option = NULL;
+        const char *value = NULL;
+
+        while ((option = next_option(cmd, option)) != NULL && !cmd_equal(words[i], option->name) &&
+               (value = attached_value(option, words[i])) == NULL)
+            ;
+        out[used++] = value != NULL ? option->name : words[i];
+        if (value != NULL)
+            out[used++] = value;
+        else if (option != NULL && option->value != CMD_VALUE_NONE && i + 1 < count)
+            out[used++] = words[++i];
+    }
+    for (; i < count; i++)
+        out[used++] = words[i];
+    return used;
+}
+
 static enum cmd_form form_of(const char *word)
 {
     static const char names[CMD_FORMS][12] = {"--folded", "--pprof", "--perf", "--kallsyms"};
@@ -420,7 +467,7 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
 int cmd_run_line(struct cmd *cmd, const char *line)
 {
     char text[CMD_LINE_BYTES];
-    const char *words[CMD_WORDS];
+    const char *words[CMD_WORDS], *split[CMD_WORDS * 2];
     unsigned count = 0, used = 0;
 
     for (;;) {
@@ -454,5 +501,5 @@ int cmd_run_line(struct cmd *cmd, const char *line)
         }
         text[used++] = '\0';
     }
-    return count == 0 ? CMD_OK : cmd_run(cmd, count, words);
+    return count == 0 ? CMD_OK : cmd_run(cmd, cmd_split_words(cmd, count, words, split), split);
 }

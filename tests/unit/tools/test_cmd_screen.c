@@ -358,6 +358,32 @@ static unsigned defined(const char *a, unsigned i, const char *b, unsigned j)
     return best;
 }
 
+/* "-x," and "--event=LIST", as perf and most tools take them; a program's words stay as they are. */
+static void a_value_may_be_attached_to_its_option(void **state)
+{
+    static const struct cmd_option own[] = {{"--limit", 0, CMD_VALUE_NUMBER, NULL, NULL}, {"", 0, 0, NULL, NULL}};
+    static const char *const words[] = {"stat", "-x,", "-e", "-r5", "--sim=", "--json=1", "--limit=9", "--", "-x,"};
+    static const char *const wanted[] = {"stat", "-x",       ",",       "-e", "-r5", "--sim",
+                                         "",     "--json=1", "--limit", "9",  "--",  "-x,"};
+    const char *split[2 * (sizeof words / sizeof words[0])];
+    static struct cmd with = {.other_options = own};
+    static char apart[sizeof printed];
+
+    (void)state;
+    assert_int_equal(cmd_split_words(&with, sizeof words / sizeof words[0], words, split),
+                     sizeof wanted / sizeof wanted[0]);
+    for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_string_equal(split[i], wanted[i]);
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x , -r 3 --event instructions spin"), CMD_OK);
+    memcpy(apart, printed, sizeof apart);
+    assert_int_equal(line(&plain_sink, "stat --sim=skl -n1000 -x, -r3 --event=instructions spin"), CMD_OK);
+    assert_string_equal(printed, apart);
+    assert_int_equal(line(&plain_sink, "stat --sim skl --event= spin"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: '--event' needs a value\n");
+    assert_int_equal(line(&plain_sink, "encode -x,"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: encode has no option '-x'\n");
+}
+
 static void a_word_of_bits(unsigned number, char word[6])
 {
     const unsigned length = number >> 5;
@@ -597,6 +623,7 @@ int main(void)
         cmocka_unit_test(stat_prints_cells_at_intervals),
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
+        cmocka_unit_test(a_value_may_be_attached_to_its_option),
         cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(progress_is_shown_after_two_seconds_and_goes),
         cmocka_unit_test(progress_stops_what_is_sampled),
