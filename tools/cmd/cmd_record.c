@@ -512,7 +512,7 @@ static void print_top_events(struct cmd *cmd, const struct record *record)
             list = record->counted;
             cursor = 0;
         }
-        cmd_event_name(&cmd->session, i, list, &cursor, name, sizeof name);
+        cmd_event_name(cmd->pmu, &cmd->session.set, i, list, &cursor, name, sizeof name);
         print_top_event(cmd, record, name, cmd->counts[i].value - record->before[i], most);
     }
     cmd_print(cmd, "\n");
