@@ -193,7 +193,8 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words);
 
 /*
  * A value that stands in one word with its option becomes a word of its own: "-x," is "-x" ",", "--event=LIST" is
- * "--event" "LIST".  Words behind "--" are a program's.  `out` has room for twice as many; returns how many there are.
+ * "--event" "LIST".  Words behind "--" are a program's.  "help COMMAND" becomes "COMMAND --help".  `out` has room for
+ * twice as many; returns how many there are.
  */
 unsigned cmd_split_words(const struct cmd *cmd, unsigned count, const char *const *words, const char **out);
 

@@ -131,7 +131,7 @@ static void help_all(struct cmd *cmd)
     unsigned i;
 
     cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
-                   "       %s help | --version\n",
+                   "       %s help [COMMAND] | --version\n",
               cmd->program, cmd->program);
     cmd_coloured(cmd, CMD_TITLE, "Commands (each explains itself with --help):\n");
     for (i = 0; (command = cmd_command_at(cmd, i)) != NULL; i++) {
@@ -244,6 +244,11 @@ unsigned cmd_split_words(const struct cmd *cmd, unsigned count, const char *cons
 {
     unsigned used = 0, i;
 
+    if (count == 2 && cmd_equal(words[0], "help")) {
+        out[0] = words[1];
+        out[1] = "--help";
+        return 2;
+    }
     for (i = 0; i < count && !cmd_equal(words[i], "--"); i++) {
         const struct cmd_option *option = NULL;
         const char *value = NULL;

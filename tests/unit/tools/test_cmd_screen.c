@@ -393,6 +393,22 @@ static void a_word_of_bits(unsigned number, char word[6])
     word[length] = '\0';
 }
 
+static void help_of_a_command_is_what_the_command_says(void **state)
+{
+    static char says[sizeof printed];
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "place --help"), CMD_OK);
+    memcpy(says, printed, sizeof says);
+    assert_memory_equal(says, "usage: upmu place ", 18);
+    assert_int_equal(line(&plain_sink, "help place"), CMD_OK);
+    assert_string_equal(printed, says);
+    assert_int_equal(line(&plain_sink, "help plaec"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: no command 'plaec', but place; 'upmu help' lists all\n");
+    assert_int_equal(line(&plain_sink, "help"), CMD_OK);
+    has("Commands (each explains itself with --help):\n");
+}
+
 static void distances_are_those_of_their_definition(void **state)
 {
     char one[6], other[6];
@@ -624,6 +640,7 @@ int main(void)
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(a_value_may_be_attached_to_its_option),
+        cmocka_unit_test(help_of_a_command_is_what_the_command_says),
         cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(progress_is_shown_after_two_seconds_and_goes),
         cmocka_unit_test(progress_stops_what_is_sampled),
