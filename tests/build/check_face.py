@@ -164,6 +164,27 @@ def includes_of_folders_that_moved_are_converted():
 
 
 @check
+def what_is_not_converted_stays_as_it_is():
+    """Ends of lines, and bytes that are no UTF-8; a file that cannot be read does not keep others from it."""
+    folder, complaints = "build/tests/upgraded_bytes", []
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    old = b"#include <upmu/upmu.h>\n/* caf\xe9, \xc3\xa9 */\nint a = upmu_pack(p, q, r, s, upmu_handle_pmi(0, 0));\n"
+    new = b"#include <upmu/pack.h>\n#include <upmu/upmu.h>\n/* caf\xe9, \xc3\xa9 */\nint a = upmu_requests_pack(p, q, r, s, upmu_pmi_handle(0, 0));\n"
+    ends = {"unix": b"\n", "dos": b"\r\n"}
+    for name, end in ends.items():
+        with open(f"{folder}/{name}.c", "wb") as file:
+            file.write(old.replace(b"\n", end))
+    code, output = run([sys.executable, "tools/upgrade.py", f"{folder}/absent.c", *(f"{folder}/{name}.c" for name in ends)])
+    complaints += [] if code == 1 and "absent.c: No such file" in output else [f"exit {code}: {output}"]
+    for name, end in ends.items():
+        with open(f"{folder}/{name}.c", "rb") as file:
+            found = file.read()
+        complaints += [] if found == new.replace(b"\n", end) else [f"{name}: {found}"]
+    return complaints
+
+
+@check
 def sources_of_0_2_0_are_converted_to_code_that_compiles():
     """Once; and a second time nothing is changed."""
     folder, complaints = "build/tests/upgraded", []
