@@ -143,7 +143,7 @@ def meson_builds_what_upmu_mk_lists():
 
 
 MISTYPED = {  # options, and the one of them that there is not
-    "UPMU_PACK=0 UPMU_THRAEDS=0": "UPMU_THRAEDS", "UPMU_EVENTS_ALL=0 UPMU_EVENTS_skylate=1": "UPMU_EVENTS_skylate", "UPMU_SET=4": "UPMU_SET",
+    "UPMU_PACK=0 UPMU_THRAEDS": "UPMU_THRAEDS", "UPMU_EVENTS_ALL=0 UPMU_EVENTS_skylate": "UPMU_EVENTS_skylate", "UPMU_SET": "UPMU_SET",
     "UPMU_SET_EVENTS=4 UPMU_EVENTS_skl=1 UPMU_EVENTS_UNCORE=0": None}
 
 

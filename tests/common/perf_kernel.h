@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A kernel that gives programs perf_event_open on the silicon model, without cmocka: its CPUs, which are two threads of
- * one core, and the hooks of abi/perf that are the same in each such kernel.  Four hooks are its user's, who knows the
- * programs: copy_in, copy_out, find_task and event_of.
+ * one core, and the hooks of abi/perf that are the same in each such kernel.  The file that includes this one knows the
+ * programs, and adds four hooks: copy_in, copy_out, find_task and event_of.
  */
 #ifndef UPMU_TESTS_PERF_KERNEL_H
 #define UPMU_TESTS_PERF_KERNEL_H
@@ -72,8 +72,8 @@ static void perf_kernel_deliver(struct upmu_sim *sim, unsigned cpu, const struct
 }
 
 /*
- * Both CPUs of this model begin, and idle: `idle` has a task for each, which the user initialises.  NULL, or what does
- * not begin.
+ * Both CPUs of this model begin, and idle: `idle` has a task for each, which the caller initialises.  NULL, or the part
+ * that does not begin.
  */
 static const char *perf_kernel_set_up(const struct upmu_sim_profile *model, struct upmu_perf_task *idle, unsigned takes)
 {
