@@ -277,6 +277,26 @@ static enum cmd_form form_of(const char *word)
     return (enum cmd_form)form;
 }
 
+/* Events of another -e, behind those of the first ones: in cmd->list, which commands with this option leave alone. */
+static bool append_events(struct cmd *cmd, struct cmd_args *args, const char *events)
+{
+    const char *const parts[] = {args->events, ",", events};
+    size_t used = 0;
+
+    /* From the third list on the first part is cmd->list itself: its letters stay where they are. */
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        for (const char *letter = parts[i]; *letter != '\0'; letter++) {
+            if (used + 1 == sizeof cmd->list) {
+                cmd_error(cmd, "the lists of -e are too long");
+                return false;
+            }
+            cmd->list[used++] = *letter;
+        }
+    cmd->list[used] = '\0';
+    args->events = cmd->list;
+    return true;
+}
+
 static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option, const char *word, const char *value)
 {
     uint64_t number = 0;
@@ -289,6 +309,8 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         args->sim = value;
         return true;
     case CMD_OPT_EVENTS:
+        if (args->events != NULL)
+            return append_events(cmd, args, value);
         args->events = value;
         return true;
     case CMD_OPT_METRICS:

@@ -546,6 +546,10 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
         cmd_error(cmd, "-x is for the cells of a table: without -M and --json");
         return CMD_USAGE;
     }
+    if (args->interval != 0 && args->json) {
+        cmd_error(cmd, "--json is one object, in the end: without -I; -x has lines at intervals for programs");
+        return CMD_USAGE;
+    }
     work.iterations = args->iterations != 0 ? args->iterations : work.workload->iterations;
     work.runs = args->runs != 0 ? args->runs : 1;
     result = cmd_target_open(cmd, args);

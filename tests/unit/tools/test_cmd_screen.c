@@ -393,6 +393,34 @@ static void a_word_of_bits(unsigned number, char word[6])
     word[length] = '\0';
 }
 
+/* As with perf; until 0.3 the last list was counted alone. */
+static void each_list_of_events_is_counted(void **state)
+{
+    static char list[CMD_LIST_BYTES / 2 + 1];
+    const char *const words[] = {"stat", "--sim", "skl", "-e", list, "-e", list};
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x, -einstructions -e branches --event=cycles spin"),
+                     CMD_OK);
+    has("\n2000,,instructions,");
+    has("\n1000,,branches,");
+    has(",,cycles,");
+    assert_int_equal(times("\n"), 4);
+    memset(list, 'x', sizeof list - 1); /* twice so many, and a comma */
+    (void)line(&plain_sink, "");
+    assert_int_equal(cmd_run(&cmd, sizeof words / sizeof words[0], words), CMD_USAGE);
+    assert_string_equal(errors, "upmu: the lists of -e are too long\n");
+}
+
+/* Lines for people before an object are no JSON. */
+static void json_has_no_lines_at_intervals(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 --json -I 1 spin"), CMD_USAGE);
+    assert_string_equal(printed, "");
+    assert_non_null(strstr(errors, "without -I"));
+}
+
 static void help_of_a_command_is_what_the_command_says(void **state)
 {
     static char says[sizeof printed];
@@ -640,6 +668,8 @@ int main(void)
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(a_value_may_be_attached_to_its_option),
+        cmocka_unit_test(each_list_of_events_is_counted),
+        cmocka_unit_test(json_has_no_lines_at_intervals),
         cmocka_unit_test(help_of_a_command_is_what_the_command_says),
         cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(progress_is_shown_after_two_seconds_and_goes),
