@@ -393,6 +393,30 @@ static void a_word_of_bits(unsigned number, char word[6])
     word[length] = '\0';
 }
 
+/* The functions of a workload stand by address in the image: chase, the hottest one of mix, is the fourth. */
+static void the_hottest_function_is_first(void **state)
+{
+    const char *row;
+    unsigned rows = 0, hits, last = ~0u, sum = 0;
+    char name[20];
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "record --sim skl -c 10000 mix"), CMD_OK);
+    row = strstr(printed, "samples  function\n");
+    assert_non_null(row);
+    while (sscanf(strchr(row, '\n') + 1, " %*u.%*u%% %u %19[a-z]", &hits, name) == 2) {
+        assert_compare(hits, <=, last);
+        if (rows == 0)
+            assert_string_equal(name, "chase");
+        last = hits;
+        sum += hits;
+        rows++;
+        row = strchr(row, '\n') + 1;
+    }
+    assert_int_equal(rows, 5);
+    assert_compare(sum, >, 700);
+}
+
 /* As with perf; until 0.3 the last list was counted alone. */
 static void each_list_of_events_is_counted(void **state)
 {
@@ -668,6 +692,7 @@ int main(void)
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(a_value_may_be_attached_to_its_option),
+        cmocka_unit_test(the_hottest_function_is_first),
         cmocka_unit_test(each_list_of_events_is_counted),
         cmocka_unit_test(json_has_no_lines_at_intervals),
         cmocka_unit_test(help_of_a_command_is_what_the_command_says),
