@@ -167,6 +167,8 @@ static int record_pass(struct cmd *cmd, struct record *record)
 
     if (cmd_child(cmd) != NULL && !cmd_child(cmd)->start(cmd))
         return CMD_REFUSED;
+    if (record->to_log && cmd_results_symbols(cmd) != CMD_OK)
+        return CMD_REFUSED;
     status = upmu_session_start(&cmd->session);
     cmd_progress_begin(cmd, 1);
     while (left != 0 && status == UPMU_OK) {
