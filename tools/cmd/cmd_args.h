@@ -191,7 +191,7 @@ bool cmd_results_wanted(const struct cmd_args *args);
 /* Begin the log of a recording in cmd->memory; log and output in cmd.  CMD_OK or, explained, CMD_REFUSED. */
 int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload);
 
-/* The names of the workload's code; those of a program are known when it was started.  Returns as cmd_results_begin(). */
+/* The names of the workload's code, which are known once a program was started.  Returns as cmd_results_begin(). */
 int cmd_results_symbols(struct cmd *cmd);
 
 /* End it, and write the files that were asked for. */

@@ -213,8 +213,8 @@ static uint64_t hits_in(const struct cmd *cmd, const struct cmd_symbol *symbol)
 }
 
 /*
- * The function with the most hits, at least `least`, below those that were printed: *hits and *number are of the last one.
- * Functions with as many come in their order.  False: there is none.
+ * The function with the most hits, at least `least`, below those that were printed: *hits and *number are of the last
+ * one.  Functions with as many come in their order.  False: there is none.
  */
 static bool function_next(const struct cmd *cmd, uint64_t least, uint64_t *hits, unsigned *number,
                           struct cmd_symbol *out_symbol)
