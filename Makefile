@@ -310,6 +310,7 @@ vendor:
 		CMakeLists.txt meson.build meson_options.txt tools/sources.py \
 		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard models/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete
+	@cp -p tools/options.tsv build/vendor/tools
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
 # A package for EDK II (EDK2_OPTIONS="-DUPMU_THREADS=0": options of include/upmu/config.h).

@@ -9,6 +9,7 @@ import struct
 import zlib
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SOFTWARE = b"Software\0"
 LEAST_COLOURS = 4          # letters, the ground, and two more
 LEAST_LIT, MOST_LIT = 0.01, 0.6  # of all pixels: those that are not of the most frequent colour
 
@@ -51,8 +52,8 @@ def packed(indices, bits):
     return bytes(sum(padded[x + i] << (8 - bits * (i + 1)) for i in range(each)) for x in range(0, len(padded), each))
 
 
-def png(picture):
-    """The bytes of a file: a palette, as small as its colours allow."""
+def png(picture, software):
+    """The bytes of a file: a palette, as small as its colours allow; and the name and version of what is shown."""
     width, rows = picture
     palette = sorted(colours(picture))
     assert len(palette) <= 256, f"{len(palette)} colours: this is no text"
@@ -60,8 +61,8 @@ def png(picture):
     index = {colour: number for number, colour in enumerate(palette)}
     data = b"".join(b"\0" + packed([index[row[x:x + 3]] for x in range(0, len(row), 3)], bits) for row in rows)
     head = struct.pack(">IIBBBBB", width, len(rows), bits, 3, 0, 0, 0)
-    return SIGNATURE + chunk(b"IHDR", head) + chunk(b"PLTE", b"".join(palette)) + chunk(b"IDAT", zlib.compress(data, 9)) + \
-        chunk(b"IEND", b"")
+    return SIGNATURE + chunk(b"IHDR", head) + chunk(b"tEXt", SOFTWARE + software.encode("latin-1")) + chunk(b"PLTE", b"".join(palette)) + \
+        chunk(b"IDAT", zlib.compress(data, 9)) + chunk(b"IEND", b"")
 
 
 def chunks(data):
@@ -77,8 +78,13 @@ def chunks(data):
         at += 12 + length
 
 
+def software_of(data):
+    """What png() was told that is shown; empty: the file does not say."""
+    return "".join(content[len(SOFTWARE):].decode("latin-1") for kind, content in chunks(data) if kind == b"tEXt" and content.startswith(SOFTWARE))
+
+
 def read_png(data):
-    parts = list(chunks(data))
+    parts = [(kind, content) for kind, content in chunks(data) if kind != b"tEXt"]
     assert [kind for kind, _ in parts] == [b"IHDR", b"PLTE", b"IDAT", b"IEND"], "other chunks than png() writes"
     width, height, bits, kind, *rest = struct.unpack(">IIBBBBB", parts[0][1])
     assert kind == 3 and bits in (1, 2, 4, 8) and rest == [0, 0, 0], "another kind of PNG than png() writes"

@@ -15,10 +15,12 @@ import time
 
 sys.dont_write_bytecode = True
 import picture  # noqa: E402
+import sources  # noqa: E402
 
 # Name, and what is typed; the picture is taken at the prompt after the last line.
 SHOTS = (("start", []), ("stat", ["clear", "stat -r 5 mix"]), ("top", ["top -r 3 mix"]), ("record", ["clear", "record mix"]),
          ("selftest", ["clear", "selftest"]))
+SHOWN = f"upmu {sources.version(sources.ROOT)}"
 LIMIT_S = float(os.environ.get("DEMO_TIMEOUT", "120"))
 PROMPT = b"upmu> "
 
@@ -96,7 +98,7 @@ def convert(shot, file):
     found = [f"{file}: {complaint}" for complaint in picture.complaints(image)]
     if not found:
         with open(file, "wb") as out:
-            out.write(picture.png(image))
+            out.write(picture.png(image, SHOWN))
         print(f"{file}: {image[0]} x {len(image[1])}, {os.path.getsize(file)} bytes")
     return found
 

@@ -4,6 +4,7 @@
 
 Usage: sources.py [PORT]    with a name: the files of this folder of port/ or models/
        sources.py --version  the version that include/upmu/config.h states
+       sources.py --unknown OPTION...  those of these build options that tools/options.tsv does not have
 """
 import glob
 import os
@@ -31,5 +32,15 @@ def version(tree=ROOT):
     return ".".join(numbers[name] for name in ("MAJOR", "MINOR", "PATCH"))
 
 
+def unknown(options):
+    """Those that are neither in the table nor a model's events."""
+    names = set(re.findall(r"^(UPMU_\w+)\t", read(ROOT, "tools/options.tsv"), re.M))
+    models = re.search(r"^ \* models: (.*)$", read(ROOT, "events/catalog_models.c"), re.M)[1].split()
+    return [option for option in options if option.partition("=")[0] not in names | {f"UPMU_EVENTS_{model}" for model in models}]
+
+
 if __name__ == "__main__":
-    print(version() if sys.argv[1:] == ["--version"] else "\n".join(sources(*sys.argv[1:])))
+    if sys.argv[1:2] == ["--unknown"]:
+        print(" ".join(unknown(sys.argv[2:])))
+    else:
+        print(version() if sys.argv[1:] == ["--version"] else "\n".join(sources(*sys.argv[1:])))

@@ -29,6 +29,18 @@ def read(path):
         return file.read()
 
 
+def upgrade(path, dry_run):
+    """Convert a file: bytes that are no UTF-8 and ends of lines stay as they are.  False: nothing was to be changed."""
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        old = file.read()
+    end = "\r\n" if old.count("\r\n") == old.count("\n") > 0 else "\n"
+    new = convert(old.replace(end, "\n")).replace("\n", end)
+    if new != old and not dry_run:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(new)
+    return new != old
+
+
 def without_comments(text):
     return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
 
@@ -176,18 +188,16 @@ def main():
     parser.add_argument("--dry-run", action="store_true", help="name the files that would change")
     parser.add_argument("files", nargs="+", metavar="FILE")
     options = parser.parse_args()
+    failed = False
     for path in options.files:
         try:
-            old = read(path)
-        except (OSError, UnicodeDecodeError) as error:
-            sys.exit(f"upgrade.py: {path}: {error}")
-        new = convert(old)
-        if new != old:
-            print(path)
-            if not options.dry_run:
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(new)
+            if upgrade(path, options.dry_run):
+                print(path)
+        except OSError as error:
+            print(f"upgrade.py: {path}: {error.strerror}", file=sys.stderr)
+            failed = True
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

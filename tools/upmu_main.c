@@ -230,11 +230,15 @@ int main(int argc, char **argv)
                              .others = msr_commands};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
-    const char *const *words = (const char *const *)(argv + 1);
-    unsigned count = (unsigned)(argc - 1);
+    const char **split = calloc(2 * (size_t)argc + 1, sizeof *split); /* NULL behind the last, for exec */
+    const char *const *words = split;
+    unsigned count;
     int result;
 
+    if (split == NULL)
+        return EXIT_FAILURE;
     cmd.other_options = all_options();
+    count = cmd_split_words(&cmd, (unsigned)(argc - 1), (const char *const *)(argv + 1), split);
     host_output = child_asked(count, words) ? stderr : stdout;
     sink.colour = has_colours() ? host_colour : NULL;
     sink.progress = is_terminal(STDERR_FILENO) ? host_progress : NULL;
@@ -247,6 +251,7 @@ int main(int argc, char **argv)
         words = called;
     }
     result = run(&cmd, count, words);
+    free(split);
     if (fflush(host_output) != 0 || ferror(host_output)) {
         (void)fputs("upmu: cannot write the output\n", stderr);
         return EXIT_FAILURE;

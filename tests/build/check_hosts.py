@@ -17,7 +17,7 @@ from checklib import SOAK, check, main, needs, read, run
 
 ROOM = "build/tests/hosts with blanks"
 NEEDED = ["include", "core", "backends", "events", *glob.glob("port/*_native"), "port/riscv_sbi", "models/sim", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
-          "tools/sources.py"]
+          "tools/sources.py", "tools/options.tsv"]
 # The blocks of the page, one for each tool, cut at their comments: for a tree inside of the host's, for one elsewhere, for both.
 BLOCKS = {language: re.split(r"^# .*:\n", re.search(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[1],
                              flags=re.M)[1:] for language in ("cmake", "meson")}
@@ -139,6 +139,29 @@ def meson_builds_what_upmu_mk_lists():
     for compiler in ("gcc", "clang") if SOAK else ("clang",):
         made = os.path.join(folder, compiler)
         complaints += configured(folder, made, ["meson", "setup", made, folder, "-Dupmu:options=" + ",".join(OPTIONS)], compiler)
+    return complaints
+
+
+MISTYPED = {  # options, and the one of them that there is not
+    "UPMU_PACK=0 UPMU_THRAEDS": "UPMU_THRAEDS", "UPMU_EVENTS_ALL=0 UPMU_EVENTS_skylate": "UPMU_EVENTS_skylate", "UPMU_SET": "UPMU_SET",
+    "UPMU_SET_EVENTS=4 UPMU_EVENTS_skl=1 UPMU_EVENTS_UNCORE=0": None}
+
+
+@check
+def a_mistyped_option_is_refused():
+    """Finds a builder that passes on a name that the library does not know: nothing would be left out, without a word."""
+    needs("cmake", "meson", "ninja")
+    folders, complaints = {"cmake": host("mistyped-cmake", CMAKE), "meson": host("mistyped-meson", MESON)}, []
+    for number, (words, wrong) in enumerate(MISTYPED.items()):
+        for tool, command in {
+                "cmake": ["cmake", "-G", "Ninja", f"-DUPMU_OPTIONS={words}", "-S", os.path.join(folders["cmake"], "subprojects/upmu")],
+                "meson": ["meson", "setup", "-Dupmu:options=" + words.replace(" ", ","), folders["meson"]],
+                "make": ["make", "-s", "-C", os.path.join(folders["cmake"], "subprojects/upmu"), "-f", "upmu.mk", "--eval=print: ; @echo", "print",
+                         f"UPMU_OPTIONS={words}"]}.items():
+            made = os.path.join(ROOM, f"mistyped-{tool}-{number}")
+            code, output = run([*command, *(["-B", made] if tool == "cmake" else [made] if tool == "meson" else [])])
+            if bool(code) != bool(wrong) or (wrong and f"no option {wrong}" not in output):
+                complaints.append(f"{tool}: {words}: exit {code}: {output[-600:]}")
     return complaints
 
 

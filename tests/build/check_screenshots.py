@@ -31,7 +31,7 @@ def shown(path):
 
 
 @check
-def pictures_are_of_a_screen_with_text_and_colours():
+def pictures_show_text_and_colours_of_this_version():
     found, complaints, seen = pictures(), [], {}
     if sorted(found) != sorted(f"{name}.png" for name, _ in screenshots.SHOTS) or len(found) < LEAST_PICTURES:
         complaints.append(f"{FOLDER} has {sorted(found)}: make screenshots")
@@ -43,6 +43,8 @@ def pictures_are_of_a_screen_with_text_and_colours():
             continue
         complaints += [f"{name}: {complaint}" for complaint in picture.complaints(image)]
         complaints += [f"{name}: {len(data)} bytes"] if len(data) >= MOST_BYTES else []
+        shown = picture.software_of(data)
+        complaints += [] if shown == screenshots.SHOWN else [f"{name} shows {shown or 'no version'}, not {screenshots.SHOWN}: make screenshots"]
         complaints += [f"{name} shows what {seen[data]} shows"] if data in seen else []
         seen[data] = name
     return complaints
@@ -79,7 +81,7 @@ def a_screen_is_stored_as_it_is():
     for colours in 4, 5, 16, 17, 200:
         image = screen(lambda x, y: bytes([x * y % colours, 7, 9]) if (x + y) % 3 == 0 else BLACK)
         code, data = converted(image)
-        if code or data is None or picture.read_png(data) != image:
+        if code or data is None or picture.read_png(data) != image or picture.software_of(data) != screenshots.SHOWN:
             complaints.append(f"{colours} colours: exit {code}")
     return complaints
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from checklib import check, main, needs, run, Skip
+from checklib import check, main, needs, read, run, Skip
 
 TOOL = os.path.abspath("build/upmu")
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
@@ -289,8 +289,8 @@ def counted(*words):
 def a_program_is_counted_beside_its_output():
     """Of two lengths of its loops the difference is known: 4 * 500 times 2 instructions, of which one is a branch."""
     path, counts, complaints = program("-static"), [], []
-    for times in "1000", "1500", "2000":
-        code, output, said = counted("stat", "--sim", "skl", "-x", ",", "--", path, times)
+    for times, words in ("1000", ("--sim", "skl", "-x", ",")), ("1500", ("--sim=skl", "-x,")), ("2000", ("--sim=skl", "-x,", "--limit=9000000")):
+        code, output, said = counted("stat", *words, "--", path, times)
         complaints += [] if (code, output) == (7, "done\n") else [f"exit {code}: {output!r}, {said!r}"]
         counts.append({event: int(value) for value, event in re.findall(r"^(\d+),,(\w+),", said, re.M)})
     for event, wanted in ("instructions", 4000), ("branches", 2000):
@@ -301,11 +301,14 @@ def a_program_is_counted_beside_its_output():
 
 @check
 def the_hottest_functions_of_a_program_have_names():
-    """Also where the kernel chooses its addresses."""
-    code, output, said = counted("record", "--sim", "skl", "-c", "100", "--", program("-static-pie"), "3000")
+    """Also where the kernel chooses its addresses; and in what is made of the samples for other programs."""
+    folded = os.path.join(ROOM, "folded")
+    code, output, said = counted("record", "--sim", "skl", "-c", "100", "--folded", folded, "--", program("-static-pie"), "3000")
     shares = {name: float(share) for share, name in re.findall(r"^ *([\d.]+)% +[\d,]+  (\w+) +#+$", said, re.M)}
     complaints = [] if (code, output) == (7, "done\n") else [f"exit {code}: {output!r}"]
     complaints += [] if 2.9 < shares.get("hot", 0) / shares.get("cold", 1) < 3.1 else [f"shares {shares}: {said}"]
+    stacks = dict(line.rsplit(" ", 1) for line in read(folded).splitlines())
+    complaints += [] if 2.9 < int(stacks.get("hot", 0)) / int(stacks.get("cold", 1)) < 3.1 else [f"--folded: {stacks}"]
     return complaints + ([] if re.search(r" 0x[0-9a-f]+  hot\+0x[0-9a-f]+$", said, re.M) else [f"no address has a name: {said}"])
 
 

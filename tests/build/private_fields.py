@@ -28,7 +28,9 @@ ZEPHYR = [f"-I{MARKED}", "-Izephyr", "-Itests/zephyr/stand_in", "-Itests/zephyr/
           "-DCONFIG_MP_MAX_NUM_CPUS=2", *(f"-DCONFIG_{name}=8" for name in ("UPMU_THREADS_MAX", "UPMU_TICK_MS", "UPMU_PERF_LOOKUPS_MAX",
                                               "PROFILING_PERF_EVENTS_MAX_EVENTS")),
           *(f"-DCONFIG_{name}=8192" for name in ("ISR_STACK_SIZE", "IDLE_STACK_SIZE"))]
-FLAGS = {"zephyr": ZEPHYR, "bindings": ["-DUPMU_RUST_SIM=1"]}
+EFI = "/usr/include/efi"
+FLAGS = {"zephyr": ZEPHYR, "bindings": ["-DUPMU_RUST_SIM=1"], "tools": ["-D_DEFAULT_SOURCE"],
+         "efi-demo": ["-fshort-wchar", "-ffreestanding", f"-isystem{EFI}", f"-isystem{EFI}/x86_64"]}
 
 
 def mark_structure(text):
@@ -71,11 +73,14 @@ def marked():
 
 
 def uses(path, *flags):
-    """The private fields that a source names, and its errors."""
+    """The private fields that a source names, the fields that it writes and may only read, and its other errors."""
     code, output = run(["clang", "-std=c11", "-fsyntax-only", "-Wno-everything", "-Wdeprecated-declarations", "-fno-caret-diagnostics",
                         "-isystem", f"{MARKED}/include", "-I.", *FLAGS.get(path.split("/")[0], ()), *flags, path])
-    found = re.findall(r"^(\S+): warning: ('\w+') is deprecated", output, re.M)
-    return [f"{where}: {field} is private" for where, field in sorted(set(found))] + ([f"{path}: {output[-800:]}"] if code else [])
+    named = re.findall(r"^(\S+): warning: ('\w+') is deprecated", output, re.M)
+    written = re.findall(r"^(\S+): error: cannot assign to .*member ('\w+') ", output, re.M)
+    others = code and len(re.findall(r"^\S+: (?:fatal )?error:", output, re.M)) != len(written)
+    return [f"{where}: {field} is private" for where, field in sorted(set(named))] + \
+        [f"{where}: {field} is written" for where, field in written] + ([f"{path}: {output[-800:]}"] if others else [])
 
 
 if __name__ == "__main__":

@@ -4,11 +4,7 @@
  * of the test have, for each event and each copy of a child, what was executed while it was to count: a count is never
  * more than that, and where an event had its counter all the time it is exactly that.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <upmu/cpu.h>
-
-#include "models/sim/sim.h"
+#include "tests/common/perf_kernel.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "abi/perf/perf_attr.c"
@@ -20,11 +16,12 @@
 #include "abi/perf/perf_soft.c"
 #include "abi/perf/perf_task.c"
 
-#define CPUS 2u
+#define CPUS PERF_KERNEL_CPUS
 #define TASKS 6u /* the first ones idle */
 #define FILES 12u
 #define FIRST_FILE 100
 #define BOOKS 64u
+#define COPIES 40u /* for which there is memory */
 
 /* What an event, or the copy of a child, is to have counted. */
 struct book {
@@ -37,18 +34,11 @@ struct book {
     uint64_t executed;
 };
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu[CPUS];
-static struct upmu_domain domain;
-static struct upmu_perf perf;
-static struct upmu_perf_cpu cpus[CPUS];
 static struct upmu_perf_task task[TASKS];
 static bool alive[TASKS];
 static struct upmu_perf_event *event[FILES];
 static uint64_t ended[FILES]; /* executed by copies that have ended */
 static struct book books[BOOKS];
-static unsigned running[CPUS], takes;
 static uint8_t
     program[UPMU_PERF_ATTR_BYTES_MOST]; /* memory of the program, as much as it may say that attributes have */
 
@@ -69,28 +59,6 @@ static struct upmu_perf_task *find_task(void *nothing, uint32_t caller, int32_t 
     return pid >= (int32_t)CPUS && pid < (int32_t)TASKS && alive[pid] ? &task[pid] : NULL;
 }
 
-static struct upmu_cpu *task_cpu(void *nothing, struct upmu_perf_task *which)
-{
-    (void)nothing;
-    for (unsigned i = 0; i < CPUS; i++)
-        if (&task[running[i]] == which)
-            return &cpu[i];
-    return NULL;
-}
-
-static bool may_all(void *nothing, uint32_t caller)
-{
-    (void)nothing;
-    (void)caller;
-    return true;
-}
-
-static uint64_t clock_ns(void *nothing)
-{
-    (void)nothing;
-    return sim.now_ns;
-}
-
 static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file)
 {
     (void)nothing;
@@ -98,63 +66,22 @@ static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file
     return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
-static struct upmu_perf_event *take(void *nothing)
-{
-    (void)nothing;
-    return takes && takes-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
-}
-
-static void give(void *nothing, struct upmu_perf_event *which)
-{
-    (void)nothing;
-    free(which);
-}
-
-static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
-{
-    const struct upmu_frame frame = {.ip = interrupt->ip, .user = interrupt->user};
-
-    (void)from;
-    (void)upmu_pmi_handle(&cpu[number], &frame);
-}
-
 static void set_up(void)
 {
-    struct upmu_domain *domains[] = {&domain, NULL};
+    const char *missing = perf_kernel_set_up(upmu_sim_profile("skl"), task, COPIES);
 
-    memset(cpus, 0, sizeof cpus);
-    memset(cpu, 0, sizeof cpu);
+    FUZZ_CHECK(!missing, "%s", missing);
+    perf_kernel.perf.copy_in = copy;
+    perf_kernel.perf.copy_out = copy;
+    perf_kernel.perf.find_task = find_task;
+    perf_kernel.perf.event_of = event_of;
     memset(event, 0, sizeof event);
     memset(ended, 0, sizeof ended);
     memset(books, 0, sizeof books);
     memset(alive, 0, sizeof alive);
-    upmu_sim_init(&sim, upmu_sim_profile("skl"), CPUS);
-    sim.deliver = deliver;
-    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
-    for (unsigned i = CPUS; i-- > 0;) {
-        upmu_sim_bind_cpu(&sim, i, &cpu[i]);
-        upmu_sim_switch_cpu(&sim, i);
-        FUZZ_CHECK(upmu_cpu_init(&cpu[i], &machine, domains) == UPMU_OK, "CPU");
-        cpus[i].cpu = &cpu[i];
-        running[i] = i;
-    }
     for (unsigned i = 0; i < TASKS; i++)
         upmu_perf_task_init(&task[i], i, i);
     alive[CPUS] = true;
-    takes = 40;
-    perf = (struct upmu_perf){.machine = &machine,
-                              .cpus = cpus,
-                              .cpu_count = CPUS,
-                              .copy_in = copy,
-                              .copy_out = copy,
-                              .find_task = find_task,
-                              .task_cpu = task_cpu,
-                              .may_all = may_all,
-                              .clock_ns = clock_ns,
-                              .event_of = event_of,
-                              .take = take,
-                              .give = give};
 }
 
 /* ---- Books ---- */
@@ -182,14 +109,15 @@ static struct book *book_of(int file)
 /* A CPU executes. */
 static void work(unsigned where, bool user, uint64_t instructions)
 {
-    upmu_sim_switch_cpu(&sim, where);
-    upmu_sim_events(
-        &sim, &(struct upmu_sim_burst){
-                  .instructions = instructions, .cycles = instructions, .ref_cycles = instructions, .user = user});
+    upmu_sim_switch_cpu(&perf_kernel.sim, where);
+    upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                               .cycles = instructions,
+                                                               .ref_cycles = instructions,
+                                                               .user = user});
     for (unsigned i = 0; i < BOOKS; i++) {
         struct book *book = &books[i];
         bool there = book->task >= 0
-                         ? running[where] == (unsigned)book->task && (book->cpu < 0 || book->cpu == (int)where)
+                         ? perf_kernel.running[where] == &task[book->task] && (book->cpu < 0 || book->cpu == (int)where)
                          : book->task == -1 && book->cpu == (int)where;
 
         if (book->used && there && book->enabled && book->leader->enabled && (user ? book->user : book->kernel))
@@ -249,8 +177,8 @@ static void open_event(struct fuzz_bytes *bytes)
     if (file == FILES)
         return;
     event[file] = malloc(sizeof *event[file]);
-    if (upmu_perf_open(&perf, 1, event[file], program, pid, on, group, choice & 128u ? UPMU_PERF_FLAG_NO_GROUP : 0) !=
-        0) {
+    if (upmu_perf_open(&perf_kernel.perf, 1, event[file], program, pid, on, group,
+                       choice & 128u ? UPMU_PERF_FLAG_NO_GROUP : 0) != 0) {
         free(event[file]);
         event[file] = NULL;
         return;
@@ -378,11 +306,8 @@ static void exit_task(unsigned which)
     if (!alive[which])
         return;
     for (unsigned i = 0; i < CPUS; i++)
-        if (running[i] == which) {
-            upmu_sim_switch_cpu(&sim, i);
-            FUZZ_CHECK(upmu_perf_switch(&perf, i, &task[which], &task[i]) == UPMU_OK, "switch");
-            running[i] = i;
-        }
+        if (perf_kernel.running[i] == &task[which])
+            FUZZ_CHECK(perf_kernel_switch(i, &task[i]) == UPMU_OK, "switch");
     FUZZ_CHECK(upmu_perf_exit(&task[which]) == UPMU_OK, "exit");
     alive[which] = false;
     for (unsigned i = 0; i < BOOKS; i++)
@@ -401,11 +326,9 @@ static void switch_task(unsigned where, unsigned next)
     if (next < CPUS ? next != where : !alive[next])
         return;
     for (unsigned i = 0; i < CPUS; i++)
-        if (running[i] == next)
+        if (perf_kernel.running[i] == &task[next])
             return;
-    upmu_sim_switch_cpu(&sim, where);
-    FUZZ_CHECK(upmu_perf_switch(&perf, where, &task[running[where]], &task[next]) == UPMU_OK, "switch");
-    running[where] = next;
+    FUZZ_CHECK(perf_kernel_switch(where, &task[next]) == UPMU_OK, "switch");
 }
 
 static void step(struct fuzz_bytes *bytes)
@@ -442,8 +365,8 @@ static void step(struct fuzz_bytes *bytes)
         switch_task(argument >> 7, which);
         break;
     case 8:
-        upmu_sim_switch_cpu(&sim, argument & 1u);
-        FUZZ_CHECK(upmu_cpu_tick(&cpu[argument & 1u]) == UPMU_OK, "tick");
+        upmu_sim_switch_cpu(&perf_kernel.sim, argument & 1u);
+        FUZZ_CHECK(upmu_cpu_tick(&perf_kernel.cpu[argument & 1u]) == UPMU_OK, "tick");
         break;
     default:
         work(argument & 1u, argument & 2u, 1u + (argument >> 2));
@@ -463,16 +386,16 @@ static void run_perf(const uint8_t *input, size_t length)
         step(&bytes);
     for (unsigned i = 0; i < FILES; i++)
         close_event(i);
-    FUZZ_CHECK(!perf.events, "%u events are left", (unsigned)perf.events);
+    FUZZ_CHECK(!perf_kernel.perf.events, "%u events are left", (unsigned)perf_kernel.perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
     for (unsigned i = 0; i < CPUS; i++) {
-        upmu_sim_switch_cpu(&sim, i);
-        FUZZ_CHECK(upmu_cpu_fini(&cpu[i]) == UPMU_OK, "CPU %u does not end", i);
+        upmu_sim_switch_cpu(&perf_kernel.sim, i);
+        FUZZ_CHECK(upmu_cpu_fini(&perf_kernel.cpu[i]) == UPMU_OK, "CPU %u does not end", i);
         for (unsigned counter = 0; counter < 20; counter++)
-            FUZZ_CHECK(!upmu_sim_runs(&sim, i, counter), "counter %u runs on", counter);
+            FUZZ_CHECK(!upmu_sim_runs(&perf_kernel.sim, i, counter), "counter %u runs on", counter);
     }
-    FUZZ_CHECK(!sim.violation_count, "%s", sim.first_violation.text);
+    FUZZ_CHECK(!perf_kernel.sim.violation_count, "%s", perf_kernel.sim.first_violation.text);
 }
 
 static void make_perf(uint64_t *random, struct fuzz_draft *draft)

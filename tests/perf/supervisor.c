@@ -12,12 +12,12 @@
  * close stay the kernel's.
  */
 #define _GNU_SOURCE
-#include "abi/perf/perf.h"
-#include "models/sim/sim.h"
+#include "tests/common/perf_kernel.h"
 #include "tools/child/x86_branch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -39,7 +39,6 @@
 
 #define TASKS 64
 #define EVENTS 512
-#define CPUS 2
 #define TICK_INSTRUCTIONS 50u /* between two ticks of the clock */
 #define FILE_NAME "upmu-perf"
 
@@ -67,16 +66,9 @@ struct file {
     int number;
 };
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu[CPUS];
-static struct upmu_domain domain;
-static struct upmu_perf perf;
-static struct upmu_perf_cpu perf_cpu[CPUS];
-static struct upmu_perf_task idle[CPUS];
+static struct upmu_perf_task idle[PERF_KERNEL_CPUS];
 static struct task tasks[TASKS];
 static struct file files[EVENTS];
-static struct upmu_perf_task *runs = &idle[0]; /* on CPU 0 */
 static pid_t caller;
 static FILE *log_file;
 
@@ -121,25 +113,6 @@ static struct upmu_perf_task *find_task(void *context, uint32_t of, int32_t pid,
     return task && task->id ? &task->perf : NULL;
 }
 
-static struct upmu_cpu *task_cpu(void *context, struct upmu_perf_task *task)
-{
-    (void)context;
-    return runs == task ? &cpu[0] : NULL;
-}
-
-static bool may_all(void *context, uint32_t of)
-{
-    (void)context;
-    (void)of;
-    return true;
-}
-
-static uint64_t clock_ns(void *context)
-{
-    (void)context;
-    return sim.now_ns;
-}
-
 /* The event behind a descriptor: its memory file is known by its inode. */
 static struct file *file_of(pid_t id, int number)
 {
@@ -163,61 +136,25 @@ static struct upmu_perf_event *event_of(void *context, uint32_t of, int number)
     return file ? file->event : NULL;
 }
 
-static struct upmu_perf_event *take(void *context)
-{
-    (void)context;
-    return malloc(sizeof(struct upmu_perf_event));
-}
-
-static void give(void *context, struct upmu_perf_event *event)
-{
-    (void)context;
-    free(event);
-}
-
-static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
-{
-    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-
-    (void)model;
-    (void)upmu_pmi_handle(&cpu[number], &frame);
-}
-
 static void machine_make(const char *model)
 {
     const struct upmu_sim_profile *profile = upmu_sim_profile(model);
-    struct upmu_domain *domains[] = {&domain, NULL};
+    const char *missing;
 
     if (!profile) {
         fprintf(stderr, "supervisor: no model %s\n", model);
         exit(125);
     }
-    upmu_sim_init(&sim, profile, CPUS);
-    sim.deliver = deliver;
-    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    if (upmu_machine_init(&machine, upmu_sim_port(&sim)) != UPMU_OK)
-        die("machine");
-    for (unsigned i = CPUS; i-- > 0;) {
-        upmu_sim_bind_cpu(&sim, i, &cpu[i]);
-        upmu_sim_switch_cpu(&sim, i);
-        if (upmu_cpu_init(&cpu[i], &machine, domains) != UPMU_OK)
-            die("CPU");
-        perf_cpu[i].cpu = &cpu[i];
+    for (unsigned i = 0; i < PERF_KERNEL_CPUS; i++)
         upmu_perf_task_init(&idle[i], 0, 0);
-    }
-    perf = (struct upmu_perf){.machine = &machine,
-                              .cpus = perf_cpu,
-                              .cpu_count = CPUS,
-                              .paranoid = 2,
-                              .copy_in = copy_in,
-                              .copy_out = copy_out,
-                              .find_task = find_task,
-                              .task_cpu = task_cpu,
-                              .may_all = may_all,
-                              .clock_ns = clock_ns,
-                              .event_of = event_of,
-                              .take = take,
-                              .give = give};
+    missing = perf_kernel_set_up(profile, idle, UINT_MAX);
+    if (missing)
+        die(missing);
+    perf_kernel.perf.paranoid = 2;
+    perf_kernel.perf.copy_in = copy_in;
+    perf_kernel.perf.copy_out = copy_out;
+    perf_kernel.perf.find_task = find_task;
+    perf_kernel.perf.event_of = event_of;
 }
 
 /* ---- Files ---- */
@@ -264,13 +201,11 @@ static struct task *task_make(pid_t id, pid_t process)
     return task;
 }
 
+/* Programs run on CPU 0. */
 static void run_on_model(struct upmu_perf_task *next)
 {
-    if (next == runs)
-        return;
-    if (upmu_perf_switch(&perf, 0, runs, next) != UPMU_OK)
+    if (perf_kernel_switch(0, next) != UPMU_OK)
         die("switch");
-    runs = next;
 }
 
 /* Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. */
@@ -301,9 +236,10 @@ static void step_done(struct task *task)
     if (ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;
     run_on_model(&task->perf);
-    upmu_sim_events(&sim, &(struct upmu_sim_burst){
-                              .instructions = 1, .cycles = 2, .ref_cycles = 2, .branches = branch, .user = true});
-    if (++task->instructions % TICK_INSTRUCTIONS == 0 && upmu_cpu_tick(&cpu[0]) != UPMU_OK)
+    upmu_sim_events(
+        &perf_kernel.sim,
+        &(struct upmu_sim_burst){.instructions = 1, .cycles = 2, .ref_cycles = 2, .branches = branch, .user = true});
+    if (++task->instructions % TICK_INSTRUCTIONS == 0 && upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
         die("tick");
     code_fetch(task, registers.rip);
 }
@@ -348,7 +284,7 @@ static void call_open(struct task *task, struct user_regs_struct *r)
 
     while (place < EVENTS && files[place].event)
         place++;
-    result = place < EVENTS ? upmu_perf_open(&perf, (uint32_t)task->id, event, (void *)(uintptr_t)r->rdi,
+    result = place < EVENTS ? upmu_perf_open(&perf_kernel.perf, (uint32_t)task->id, event, (void *)(uintptr_t)r->rdi,
                                              (int32_t)r->rsi, (int32_t)r->rdx, (int)r->r10, r->r8)
                             : -UPMU_PERF_EMFILE;
     if (log_file)
@@ -480,7 +416,7 @@ static void task_forks(struct task *parent)
 
 static void task_ends(struct task *task)
 {
-    if (runs == &task->perf)
+    if (perf_kernel.running[0] == &task->perf)
         run_on_model(&idle[0]);
     if (upmu_perf_exit(&task->perf) != UPMU_OK)
         die("exit");
@@ -622,7 +558,7 @@ int main(int count, char **words)
         die(log);
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
-        upmu_perf_files(&perf, file_write);
+        upmu_perf_files(&perf_kernel.perf, file_write);
     if (pipe(ready) != 0 || (first = fork()) < 0)
         die("fork");
     if (!first) {

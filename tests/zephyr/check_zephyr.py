@@ -178,6 +178,7 @@ def options_and_models_arrive_at_the_compiler():
 def a_wrong_name_ends_the_configuration():
     complaints = []
     for line, wanted in (('CONFIG_UPMU_EVENTS="skl skylate"', "no events of skylate"),
+                         ('CONFIG_UPMU_OPTIONS="UPMU_PACK=0 UPMU_THRAEDS"', "no option UPMU_THRAEDS"),
                          ('CONFIG_UPMU_SIM_CPU="skylate"', "no model skylate")):
         folder, output = configured("wrong", "gcc", [f"{SAMPLE}/prj.conf"], [*MODEL, line])
         if folder or wanted not in output:

@@ -2,6 +2,7 @@
 /*
  * The words of a command that counts a program, the events that can be counted of it, and its exit status.
  */
+#include <upmu/abi.h>
 #include <upmu/event.h>
 #include <tools/child/child.h>
 
@@ -75,8 +76,8 @@ static bool all_are_told(struct cmd *cmd)
     char name[160];
 
     for (unsigned i = 0; i < set->count && cmd->args->events != NULL; i++) {
-        cmd_event_name(&cmd->session, i, cmd->args->events, &cursor, name, sizeof name);
-        if (is_told(cmd->pmu, &set->event[i]))
+        cmd_event_name(cmd->pmu, set, i, cmd->args->events, &cursor, name, sizeof name);
+        if (is_told(cmd->pmu, upmu_set_event(set, i)))
             continue;
         cmd_error(cmd, "%s is not simulated: of a program the model is told of instructions and branches, in user mode",
                   name);

@@ -192,8 +192,15 @@ struct cmd {
 int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words);
 
 /*
- * Run the command of a line of text.  Words are separated by blanks; "…" and '…' hold
- * blanks.  An empty line or one that begins with '#' does nothing.  Returns as cmd_run().
+ * A value that stands in one word with its option becomes a word of its own: "-x," is "-x" ",", "--event=LIST" is
+ * "--event" "LIST".  Words behind "--" are a program's.  "help COMMAND" becomes "COMMAND --help".  `out` has room for
+ * twice as many; returns how many there are.
+ */
+unsigned cmd_split_words(const struct cmd *cmd, unsigned count, const char *const *words, const char **out);
+
+/*
+ * Run the command of a line of text.  Words are separated by blanks; "…" and '…' hold blanks.  A value may be attached
+ * to its option, as above.  An empty line or one that begins with '#' does nothing.  Returns as cmd_run().
  */
 int cmd_run_line(struct cmd *cmd, const char *line);
 

@@ -191,6 +191,9 @@ bool cmd_results_wanted(const struct cmd_args *args);
 /* Begin the log of a recording in cmd->memory; log and output in cmd.  CMD_OK or, explained, CMD_REFUSED. */
 int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload);
 
+/* The names of the workload's code, which are known once a program was started.  Returns as cmd_results_begin(). */
+int cmd_results_symbols(struct cmd *cmd);
+
 /* End it, and write the files that were asked for. */
 int cmd_results_end(struct cmd *cmd, const struct cmd_args *args);
 
@@ -335,11 +338,11 @@ struct cmd_stat_work {
 };
 
 /*
- * Name an event of a session for a table: as it stands in the list, or as the PMU names it.  *cursor is where the
+ * Name an event of a set for a table: as it stands in the list, or as the PMU names it.  *cursor is where the
  * list's text is read, 0 for the first event.
  */
-void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
-                    size_t size);
+void cmd_event_name(const struct upmu_pmu *pmu, const struct upmu_set *set, unsigned index, const char *list,
+                    size_t *cursor, char *name, size_t size);
 
 /* Can these events of the core be counted together? */
 bool cmd_stat_fits(struct cmd *cmd, const char *list);

@@ -3,6 +3,7 @@
  * encode, place, wrmsr list: what the library would write, without writing it.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/abi.h>
 #include <upmu/event.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -274,7 +275,7 @@ static void place_resources(struct cmd *cmd, const struct upmu_event *event, uns
 
 static void place_line(struct cmd *cmd, unsigned index, const struct upmu_write *writes, size_t count, bool json)
 {
-    const struct upmu_event *event = &cmd->session.set.event[index];
+    const struct upmu_event *event = upmu_set_event(&cmd->session.set, index);
     unsigned counter = cmd->session.set.tally[index].counter;
     char text[200], name[24];
 

@@ -131,7 +131,7 @@ static void help_all(struct cmd *cmd)
     unsigned i;
 
     cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
-                   "       %s help | --version\n",
+                   "       %s help [COMMAND] | --version\n",
               cmd->program, cmd->program);
     cmd_coloured(cmd, CMD_TITLE, "Commands (each explains itself with --help):\n");
     for (i = 0; (command = cmd_command_at(cmd, i)) != NULL; i++) {
@@ -215,6 +215,58 @@ static const struct cmd_option *option_of(const char *word)
     return NULL;
 }
 
+/* Is `word` this option with its value behind it, "-x," or "--event=LIST"?  The value, or NULL. */
+static const char *attached_value(const struct cmd_option *option, const char *word)
+{
+    const size_t length = cmd_length(option->name);
+
+    for (size_t i = 0; i < length; i++)
+        if (word[i] != option->name[i])
+            return NULL;
+    if (option->value == CMD_VALUE_NONE)
+        return NULL;
+    if (option->name[1] != '-')
+        return length == 2 && word[length] != '\0' ? &word[length] : NULL;
+    return word[length] == '=' ? &word[length + 1] : NULL;
+}
+
+/* The next option: those of the table, then the program's own; NULL after the last. */
+static const struct cmd_option *next_option(const struct cmd *cmd, const struct cmd_option *option)
+{
+    const struct cmd_option *next = option == NULL ? options : option + 1;
+
+    if (next == options + OPTIONS)
+        next = cmd->other_options;
+    return next != NULL && next->name[0] != '\0' ? next : NULL;
+}
+
+unsigned cmd_split_words(const struct cmd *cmd, unsigned count, const char *const *words, const char **out)
+{
+    unsigned used = 0, i;
+
+    if (count == 2 && cmd_equal(words[0], "help")) {
+        out[0] = words[1];
+        out[1] = "--help";
+        return 2;
+    }
+    for (i = 0; i < count && !cmd_equal(words[i], "--"); i++) {
+        const struct cmd_option *option = NULL;
+        const char *value = NULL;
+
+        while ((option = next_option(cmd, option)) != NULL && !cmd_equal(words[i], option->name) &&
+               (value = attached_value(option, words[i])) == NULL)
+            ;
+        out[used++] = value != NULL ? option->name : words[i];
+        if (value != NULL)
+            out[used++] = value;
+        else if (option != NULL && option->value != CMD_VALUE_NONE && i + 1 < count)
+            out[used++] = words[++i];
+    }
+    for (; i < count; i++)
+        out[used++] = words[i];
+    return used;
+}
+
 static enum cmd_form form_of(const char *word)
 {
     static const char names[CMD_FORMS][12] = {"--folded", "--pprof", "--perf", "--kallsyms"};
@@ -223,6 +275,26 @@ static enum cmd_form form_of(const char *word)
     while (form < CMD_FORMS - 1 && !cmd_equal(word, names[form]))
         form++;
     return (enum cmd_form)form;
+}
+
+/* Events of another -e, behind those of the first ones: in cmd->list, which commands with this option leave alone. */
+static bool append_events(struct cmd *cmd, struct cmd_args *args, const char *events)
+{
+    const char *const parts[] = {args->events, ",", events};
+    size_t used = 0;
+
+    /* From the third list on the first part is cmd->list itself: its letters stay where they are. */
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        for (const char *letter = parts[i]; *letter != '\0'; letter++) {
+            if (used + 1 == sizeof cmd->list) {
+                cmd_error(cmd, "the lists of -e are too long");
+                return false;
+            }
+            cmd->list[used++] = *letter;
+        }
+    cmd->list[used] = '\0';
+    args->events = cmd->list;
+    return true;
 }
 
 static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option, const char *word, const char *value)
@@ -237,6 +309,8 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         args->sim = value;
         return true;
     case CMD_OPT_EVENTS:
+        if (args->events != NULL)
+            return append_events(cmd, args, value);
         args->events = value;
         return true;
     case CMD_OPT_METRICS:
@@ -420,7 +494,7 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
 int cmd_run_line(struct cmd *cmd, const char *line)
 {
     char text[CMD_LINE_BYTES];
-    const char *words[CMD_WORDS];
+    const char *words[CMD_WORDS], *split[CMD_WORDS * 2];
     unsigned count = 0, used = 0;
 
     for (;;) {
@@ -454,5 +528,5 @@ int cmd_run_line(struct cmd *cmd, const char *line)
         }
         text[used++] = '\0';
     }
-    return count == 0 ? CMD_OK : cmd_run(cmd, count, words);
+    return count == 0 ? CMD_OK : cmd_run(cmd, cmd_split_words(cmd, count, words, split), split);
 }

@@ -167,6 +167,8 @@ static int record_pass(struct cmd *cmd, struct record *record)
 
     if (cmd_child(cmd) != NULL && !cmd_child(cmd)->start(cmd))
         return CMD_REFUSED;
+    if (record->to_log && cmd_results_symbols(cmd) != CMD_OK)
+        return CMD_REFUSED;
     status = upmu_session_start(&cmd->session);
     cmd_progress_begin(cmd, 1);
     while (left != 0 && status == UPMU_OK) {
@@ -210,18 +212,40 @@ static uint64_t hits_in(const struct cmd *cmd, const struct cmd_symbol *symbol)
     return hits;
 }
 
-static void print_functions(struct cmd *cmd, const struct record *record)
+/*
+ * The function with the most hits, at least `least`, below those that were printed: *hits and *number are of the last
+ * one.  Functions with as many come in their order.  False: there is none.
+ */
+static bool function_next(const struct cmd *cmd, uint64_t least, uint64_t *hits, unsigned *number,
+                          struct cmd_symbol *out_symbol)
 {
     struct cmd_symbol symbol;
-    uint64_t known = 0;
-    unsigned i;
+    uint64_t most = 0;
+    unsigned i, best = 0;
+
+    for (i = 0; cmd_symbol(cmd, i, &symbol); i++) {
+        uint64_t found = hits_in(cmd, &symbol);
+
+        if (found >= least && found > most && (found < *hits || (found == *hits && i > *number))) {
+            *out_symbol = symbol;
+            most = found;
+            best = i;
+        }
+    }
+    *hits = most;
+    *number = best;
+    return most != 0;
+}
+
+static void print_functions(struct cmd *cmd, const struct record *record)
+{
+    uint64_t least = cmd_child(cmd) != NULL ? cmd_divide(record->samples, RECORD_LEAST) : 0;
+    uint64_t known = 0, hits = ~UINT64_C(0);
+    struct cmd_symbol symbol;
+    unsigned number = 0;
 
     cmd_coloured(cmd, CMD_TITLE, "\n  share    samples  function\n");
-    for (i = 0; cmd_symbol(cmd, i, &symbol); i++) {
-        uint64_t hits = hits_in(cmd, &symbol);
-
-        if (hits == 0 || (cmd_child(cmd) != NULL && hits < cmd_divide(record->samples, RECORD_LEAST)))
-            continue;
+    while (function_next(cmd, least, &hits, &number, &symbol)) {
         known += hits;
         print_share(cmd, hits, record->samples);
         cmd_print(cmd, " %10G  ", hits);
@@ -512,7 +536,7 @@ static void print_top_events(struct cmd *cmd, const struct record *record)
             list = record->counted;
             cursor = 0;
         }
-        cmd_event_name(&cmd->session, i, list, &cursor, name, sizeof name);
+        cmd_event_name(cmd->pmu, &cmd->session.set, i, list, &cursor, name, sizeof name);
         print_top_event(cmd, record, name, cmd->counts[i].value - record->before[i], most);
     }
     cmd_print(cmd, "\n");

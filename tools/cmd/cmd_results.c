@@ -68,9 +68,7 @@ static int forms_write(struct cmd *cmd, const struct cmd_args *args, struct upmu
 
 int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload)
 {
-    struct cmd_symbol code;
     enum upmu_status status;
-    unsigned i;
 
     if (cmd->memory == NULL) {
         cmd_error(cmd, "no memory for a log here");
@@ -83,7 +81,15 @@ int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload)
         status = upmu_log_session(&cmd->log, &cmd->session, 0);
     if (status == UPMU_OK)
         status = upmu_log_task(&cmd->log, 0, 0, workload->name);
-    for (i = 0; status == UPMU_OK && cmd_symbol(cmd, i, &code); i++)
+    return status == UPMU_OK ? CMD_OK : log_refusal(cmd, "log", status);
+}
+
+int cmd_results_symbols(struct cmd *cmd)
+{
+    enum upmu_status status = UPMU_OK;
+    struct cmd_symbol code;
+
+    for (unsigned i = 0; status == UPMU_OK && cmd_symbol(cmd, i, &code); i++)
         status = upmu_log_symbol(&cmd->log, code.start, code.end, code.name);
     return status == UPMU_OK ? CMD_OK : log_refusal(cmd, "log", status);
 }

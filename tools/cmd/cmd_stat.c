@@ -4,6 +4,7 @@
  * those of all dies together.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/abi.h>
 #include <upmu/event.h>
 #include <upmu/session.h>
 
@@ -58,22 +59,23 @@ static enum stat_role role_of(const struct cmd *cmd, const struct upmu_event *ev
     return ROLE_NONE;
 }
 
-void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
-                    size_t size)
+void cmd_event_name(const struct upmu_pmu *pmu, const struct upmu_set *set, unsigned index, const char *list,
+                    size_t *cursor, char *name, size_t size)
 {
     struct upmu_spec spec;
 
     if (upmu_spec_next(list, cursor, &spec, NULL) != UPMU_OK || upmu_spec_format(&spec, name, size) == 0)
-        (void)upmu_event_format(session->meter->pmu, &session->set.event[index], name, size);
+        (void)upmu_event_format(pmu, upmu_set_event(set, index), name, size);
 }
 
-static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
+static void name_rows(const struct upmu_pmu *pmu, const struct upmu_set *set, const char *list,
+                      struct stat_table *table)
 {
     size_t cursor = 0;
     unsigned i;
 
     for (i = 0; i < table->events; i++)
-        cmd_event_name(session, i, list, &cursor, table->row[i].name, sizeof table->row[i].name);
+        cmd_event_name(pmu, set, i, list, &cursor, table->row[i].name, sizeof table->row[i].name);
 }
 
 static uint64_t mean_of(const uint64_t *values, unsigned count)
@@ -212,7 +214,7 @@ static void summarise(struct cmd *cmd, struct stat_table *table)
 
         row->mean = mean_of(values, table->runs);
         row->noise_ppm = noise_of(values, table->runs, row->mean);
-        row->role = i == table->events || table->units ? ROLE_NONE : role_of(cmd, &cmd->session.set.event[i]);
+        row->role = i == table->events || table->units ? ROLE_NONE : role_of(cmd, upmu_set_event(&cmd->session.set, i));
         if (row->role != ROLE_NONE && table->of_role[row->role] < 0)
             table->of_role[row->role] = (int)i;
     }
@@ -413,7 +415,7 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
         return status;
     table->events = cmd->session.set.count;
     table->pmu = cmd->pmu->name;
-    name_rows(&cmd->session, list, table);
+    name_rows(cmd->pmu, &cmd->session.set, list, table);
     cmd_workload_prepare(cmd);
     status = upmu_set_read(&cmd->session.set, 0, table->events, cmd->counts);
     cmd_progress_begin(cmd, table->runs);
@@ -434,7 +436,7 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
     const struct upmu_region *region = &cmd->dies->region;
     enum upmu_status status, closed;
 
-    *measured = cmd->machine->units != NULL || cmd_target_units(cmd) == UPMU_OK;
+    *measured = cmd->units.machine == cmd->machine || cmd_target_units(cmd) == UPMU_OK;
     status = *measured ? upmu_uncore_region_open(cmd->dies, CMD_DIES, cmd->machine, list) : UPMU_ERR_NO_SUCH_PMU;
     *measured = status != UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
@@ -442,7 +444,7 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
     table->units = true;
     table->pmu = cmd->dies->unit.meter.pmu->name;
     table->events = region->events;
-    name_rows(&region->session, list, table);
+    name_rows(cmd->dies->unit.meter.pmu, &region->session.set, list, table);
     cmd_workload_prepare(cmd);
     cmd_progress_begin(cmd, table->runs);
     for (unsigned run = 0; run < table->runs && status == UPMU_OK; run++) {
@@ -542,6 +544,10 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
     }
     if (args->separator != NULL && (args->metrics != NULL || args->json)) {
         cmd_error(cmd, "-x is for the cells of a table: without -M and --json");
+        return CMD_USAGE;
+    }
+    if (args->interval != 0 && args->json) {
+        cmd_error(cmd, "--json is one object, in the end: without -I; -x has lines at intervals for programs");
         return CMD_USAGE;
     }
     work.iterations = args->iterations != 0 ? args->iterations : work.workload->iterations;

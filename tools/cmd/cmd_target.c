@@ -103,6 +103,7 @@ static int open_simulated(struct cmd *cmd, const char *name)
     cmd->sim.test = cmd;
     cmd->sim.deliver = sim_deliver;
     cmd->sim_interrupts = none;
+    cmd->units.machine = NULL;
     cmd->simulated = true;
     cmd->machine = &cmd->own_machine;
     cmd->cpu = &cmd->own_cpu;
@@ -146,7 +147,7 @@ enum upmu_status cmd_target_units(struct cmd *cmd)
 {
     enum upmu_status status = UPMU_OK;
 
-    if (!cmd->machine->units)
+    if (cmd->units.machine != cmd->machine)
         cmd->units = (struct upmu_unit_list){.unit = cmd->boxes,
                                              .pmu = cmd->types,
                                              .unit_capacity = CMD_BOXES,
@@ -299,6 +300,7 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     struct upmu_pmu *pmu = &cmd->own_machine.pmu[0];
 
     cmd->own_machine.units = NULL;
+    cmd->units.machine = NULL;
     cmd->about = NULL;
 #if UPMU_UNCORE
     if (status != UPMU_OK && unit_on_paper(cmd, name)) {

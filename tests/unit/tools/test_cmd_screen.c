@@ -358,6 +358,32 @@ static unsigned defined(const char *a, unsigned i, const char *b, unsigned j)
     return best;
 }
 
+/* "-x," and "--event=LIST", as perf and most tools take them; a program's words stay as they are. */
+static void a_value_may_be_attached_to_its_option(void **state)
+{
+    static const struct cmd_option own[] = {{"--limit", 0, CMD_VALUE_NUMBER, NULL, NULL}, {"", 0, 0, NULL, NULL}};
+    static const char *const words[] = {"stat", "-x,", "-e", "-r5", "--sim=", "--json=1", "--limit=9", "--", "-x,"};
+    static const char *const wanted[] = {"stat", "-x",       ",",       "-e", "-r5", "--sim",
+                                         "",     "--json=1", "--limit", "9",  "--",  "-x,"};
+    const char *split[2 * (sizeof words / sizeof words[0])];
+    static struct cmd with = {.other_options = own};
+    static char apart[sizeof printed];
+
+    (void)state;
+    assert_int_equal(cmd_split_words(&with, sizeof words / sizeof words[0], words, split),
+                     sizeof wanted / sizeof wanted[0]);
+    for (unsigned i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_string_equal(split[i], wanted[i]);
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x , -r 3 --event instructions spin"), CMD_OK);
+    memcpy(apart, printed, sizeof apart);
+    assert_int_equal(line(&plain_sink, "stat --sim=skl -n1000 -x, -r3 --event=instructions spin"), CMD_OK);
+    assert_string_equal(printed, apart);
+    assert_int_equal(line(&plain_sink, "stat --sim skl --event= spin"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: '--event' needs a value\n");
+    assert_int_equal(line(&plain_sink, "encode -x,"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: encode has no option '-x'\n");
+}
+
 static void a_word_of_bits(unsigned number, char word[6])
 {
     const unsigned length = number >> 5;
@@ -365,6 +391,74 @@ static void a_word_of_bits(unsigned number, char word[6])
     for (unsigned i = 0; i < length; i++)
         word[i] = "ab"[number >> i & 1u];
     word[length] = '\0';
+}
+
+/* The functions of a workload stand by address in the image: chase, the hottest one of mix, is the fourth. */
+static void the_hottest_function_is_first(void **state)
+{
+    const char *row;
+    unsigned rows = 0, hits, last = ~0u, sum = 0;
+    char name[20];
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "record --sim skl -c 10000 mix"), CMD_OK);
+    row = strstr(printed, "samples  function\n");
+    assert_non_null(row);
+    while (sscanf(strchr(row, '\n') + 1, " %*u.%*u%% %u %19[a-z]", &hits, name) == 2) {
+        assert_compare(hits, <=, last);
+        if (rows == 0)
+            assert_string_equal(name, "chase");
+        last = hits;
+        sum += hits;
+        rows++;
+        row = strchr(row, '\n') + 1;
+    }
+    assert_int_equal(rows, 5);
+    assert_compare(sum, >, 700);
+}
+
+/* As with perf; until 0.3 the last list was counted alone. */
+static void each_list_of_events_is_counted(void **state)
+{
+    static char list[CMD_LIST_BYTES / 2 + 1];
+    const char *const words[] = {"stat", "--sim", "skl", "-e", list, "-e", list};
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x, -einstructions -e branches --event=cycles spin"),
+                     CMD_OK);
+    has("\n2000,,instructions,");
+    has("\n1000,,branches,");
+    has(",,cycles,");
+    assert_int_equal(times("\n"), 4);
+    memset(list, 'x', sizeof list - 1); /* twice so many, and a comma */
+    (void)line(&plain_sink, "");
+    assert_int_equal(cmd_run(&cmd, sizeof words / sizeof words[0], words), CMD_USAGE);
+    assert_string_equal(errors, "upmu: the lists of -e are too long\n");
+}
+
+/* Lines for people before an object are no JSON. */
+static void json_has_no_lines_at_intervals(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 --json -I 1 spin"), CMD_USAGE);
+    assert_string_equal(printed, "");
+    assert_non_null(strstr(errors, "without -I"));
+}
+
+static void help_of_a_command_is_what_the_command_says(void **state)
+{
+    static char says[sizeof printed];
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "place --help"), CMD_OK);
+    memcpy(says, printed, sizeof says);
+    assert_memory_equal(says, "usage: upmu place ", 18);
+    assert_int_equal(line(&plain_sink, "help place"), CMD_OK);
+    assert_string_equal(printed, says);
+    assert_int_equal(line(&plain_sink, "help plaec"), CMD_USAGE);
+    assert_string_equal(errors, "upmu: no command 'plaec', but place; 'upmu help' lists all\n");
+    assert_int_equal(line(&plain_sink, "help"), CMD_OK);
+    has("Commands (each explains itself with --help):\n");
 }
 
 static void distances_are_those_of_their_definition(void **state)
@@ -597,6 +691,11 @@ int main(void)
         cmocka_unit_test(stat_prints_cells_at_intervals),
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
+        cmocka_unit_test(a_value_may_be_attached_to_its_option),
+        cmocka_unit_test(the_hottest_function_is_first),
+        cmocka_unit_test(each_list_of_events_is_counted),
+        cmocka_unit_test(json_has_no_lines_at_intervals),
+        cmocka_unit_test(help_of_a_command_is_what_the_command_says),
         cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(progress_is_shown_after_two_seconds_and_goes),
         cmocka_unit_test(progress_stops_what_is_sampled),
