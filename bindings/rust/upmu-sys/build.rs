@@ -178,7 +178,7 @@ fn main() {
     for part in ["upmu.mk", "include", "core", "backends", "events", "models/sim"] {
         println!("cargo:rerun-if-changed={}", tree.join(part).display());
     }
-    for source in ["rust_model.c", "rust_layout.c"] {
+    for source in ["rust_model.c", "rust_layout.c", "rust_layout.inc"] {
         println!("cargo:rerun-if-changed={}", here.join("src").join(source).display());
     }
 }
