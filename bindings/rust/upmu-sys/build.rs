@@ -16,6 +16,10 @@ fn variable(name: &str, default: &str) -> String {
     env::var(name).unwrap_or_else(|_| default.to_string())
 }
 
+fn has(feature: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
+}
+
 fn run(command: &mut Command) {
     let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?} failed");
@@ -82,8 +86,10 @@ fn flags(tree: &Path, makefile: &str) -> Vec<String> {
     flags.push(format!("-I{}", tree.display()));
     flags.extend(variable("UPMU_OPTIONS", "").split_whitespace().map(|option| format!("-D{option}")));
     flags.extend(variable("UPMU_CFLAGS", "").split_whitespace().map(String::from));
-    if env::var_os("CARGO_FEATURE_SIM").is_some() {
-        flags.push("-DUPMU_RUST_SIM=1".to_string());
+    for feature in ["SIM", "GUEST"] {
+        if has(feature) {
+            flags.push(format!("-DUPMU_RUST_{feature}=1"));
+        }
     }
     flags
 }
@@ -156,7 +162,11 @@ fn main() {
         matching(&tree, pattern.split([' ', ')']).next().unwrap_or_default(), &mut sources);
     }
     assert!(sources.len() > 50, "the sources of upmu.mk were not understood: {} were found", sources.len());
-    if env::var_os("CARGO_FEATURE_SIM").is_some() {
+    if has("GUEST") {
+        matching(&tree, "abi/guest/*.c", &mut sources);
+        matching(&tree, "abi/guest/*/*.c", &mut sources);
+    }
+    if has("SIM") {
         matching(&tree, "models/sim/*.c", &mut sources);
         sources.push(here.join("src/rust_model.c"));
     }
@@ -175,7 +185,7 @@ fn main() {
 
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=upmu");
-    for part in ["upmu.mk", "include", "core", "backends", "events", "models/sim"] {
+    for part in ["upmu.mk", "include", "core", "backends", "events", "abi/guest", "models/sim"] {
         println!("cargo:rerun-if-changed={}", tree.join(part).display());
     }
     for source in ["rust_model.c", "rust_layout.c", "rust_layout.inc"] {

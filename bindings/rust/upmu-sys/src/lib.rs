@@ -214,6 +214,109 @@ extern "C" {
     pub fn upmu_why_text(why: *const upmu_why, buffer: *mut u8, size: usize) -> usize;
 }
 
+/// The PMU that a hypervisor shows its guests (`abi/guest/guest.h`).
+#[cfg(feature = "guest")]
+pub mod guest {
+    pub use super::layout::upmu_guest;
+    use super::{align_of, c_void, layout, rounded_up, size_of, upmu_machine, upmu_session, upmu_status, upmu_thread};
+
+    record! {
+        /// What a guest's CPUID shows of its PMU.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        upmu_guest_shape, of_upmu_guest_shape {
+            door: u8 = upmu_guest_shape_door_AT, upmu_guest_shape_door_BYTES;
+            version: u8 = upmu_guest_shape_version_AT, upmu_guest_shape_version_BYTES;
+            general: u8 = upmu_guest_shape_general_AT, upmu_guest_shape_general_BYTES;
+            fixed: u8 = upmu_guest_shape_fixed_AT, upmu_guest_shape_fixed_BYTES;
+            width: u8 = upmu_guest_shape_width_AT, upmu_guest_shape_width_BYTES;
+            full_write: u8 = upmu_guest_shape_full_write_AT, upmu_guest_shape_full_write_BYTES;
+            arch_events: u16 = upmu_guest_shape_arch_events_AT, upmu_guest_shape_arch_events_BYTES;
+            family: u16 = upmu_guest_shape_family_AT, upmu_guest_shape_family_BYTES;
+            model: u16 = upmu_guest_shape_model_AT, upmu_guest_shape_model_BYTES;
+            stepping: u8 = upmu_guest_shape_stepping_AT, upmu_guest_shape_stepping_BYTES;
+            reserved: [u8; 19] = upmu_guest_shape_reserved_AT, upmu_guest_shape_reserved_BYTES;
+        }
+    }
+    record! {
+        /// Events that a policy allows or denies.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_filter, of_upmu_guest_filter {
+            action: u8 = upmu_guest_filter_action_AT, upmu_guest_filter_action_BYTES;
+            flags: u8 = upmu_guest_filter_flags_AT, upmu_guest_filter_flags_BYTES;
+            count: u16 = upmu_guest_filter_count_AT, upmu_guest_filter_count_BYTES;
+            fixed_bitmap: u32 = upmu_guest_filter_fixed_bitmap_AT, upmu_guest_filter_fixed_bitmap_BYTES;
+            entry: *const u64 = upmu_guest_filter_entry_AT, upmu_guest_filter_entry_BYTES;
+        }
+    }
+    record! {
+        /// What a host grants a guest.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_policy, of_upmu_guest_policy {
+            level: u8 = upmu_guest_policy_level_AT, upmu_guest_policy_level_BYTES;
+            flags: u8 = upmu_guest_policy_flags_AT, upmu_guest_policy_flags_BYTES;
+            max_counters: u8 = upmu_guest_policy_max_counters_AT, upmu_guest_policy_max_counters_BYTES;
+            filter: *const upmu_guest_filter = upmu_guest_policy_filter_AT, upmu_guest_policy_filter_BYTES;
+            min_period: u64 = upmu_guest_policy_min_period_AT, upmu_guest_policy_min_period_BYTES;
+            payload: [u64; 2] = upmu_guest_policy_payload_AT, upmu_guest_policy_payload_BYTES;
+        }
+    }
+    record! {
+        /// Memory of the host for one vCPU.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_memory, of_upmu_guest_memory {
+            sessions: *mut upmu_session = upmu_guest_memory_sessions_AT, upmu_guest_memory_sessions_BYTES;
+            count: u32 = upmu_guest_memory_count_AT, upmu_guest_memory_count_BYTES;
+            thread: *mut upmu_thread = upmu_guest_memory_thread_AT, upmu_guest_memory_thread_BYTES;
+        }
+    }
+    record! {
+        /// The host's work at an entry.
+        #[derive(Clone, Copy, Debug, Default)]
+        upmu_guest_entry, of_upmu_guest_entry {
+            inject: u8 = upmu_guest_entry_inject_AT, upmu_guest_entry_inject_BYTES;
+            vector: u8 = upmu_guest_entry_vector_AT, upmu_guest_entry_vector_BYTES;
+            gate: u64 = upmu_guest_entry_gate_AT, upmu_guest_entry_gate_BYTES;
+            passes: u32 = upmu_guest_entry_passes_AT, upmu_guest_entry_passes_BYTES;
+            rdpmc_passes: bool = upmu_guest_entry_rdpmc_passes_AT, upmu_guest_entry_rdpmc_passes_BYTES;
+        }
+    }
+
+    extern "C" {
+        pub fn upmu_guest_shape_default(
+            machine: *const upmu_machine,
+            door: u32,
+            policy: *const upmu_guest_policy,
+            out_shape: *mut upmu_guest_shape,
+        ) -> upmu_status;
+        pub fn upmu_guest_init(
+            guest: *mut upmu_guest,
+            machine: *mut upmu_machine,
+            shape: *const upmu_guest_shape,
+            policy: *const upmu_guest_policy,
+            memory: *const upmu_guest_memory,
+        ) -> upmu_status;
+        pub fn upmu_guest_fini(guest: *mut upmu_guest) -> upmu_status;
+        pub fn upmu_guest_reset(guest: *mut upmu_guest);
+        pub fn upmu_guest_policy_change(guest: *mut upmu_guest, policy: *const upmu_guest_policy) -> upmu_status;
+        pub fn upmu_guest_cpuid(guest: *const upmu_guest, leaf: u32, subleaf: u32, inout: *mut u32) -> bool;
+        pub fn upmu_guest_rdmsr(guest: *mut upmu_guest, msr: u32, out_value: *mut u64) -> u32;
+        pub fn upmu_guest_wrmsr(guest: *mut upmu_guest, msr: u32, value: u64) -> u32;
+        pub fn upmu_guest_rdpmc(guest: *mut upmu_guest, ecx: u32, out_value: *mut u64) -> u32;
+        pub fn upmu_guest_enter(guest: *mut upmu_guest, out_entry: *mut upmu_guest_entry) -> upmu_status;
+        pub fn upmu_guest_exit(guest: *mut upmu_guest) -> upmu_status;
+        pub fn upmu_guest_lvtpc(guest: *mut upmu_guest, value: u32);
+        pub fn upmu_guest_lapic(guest: *mut upmu_guest, enabled: bool);
+        pub fn upmu_guest_retired(guest: *mut upmu_guest, instructions: u64, branches: u64, user: bool);
+        pub fn upmu_guest_save(
+            guest: *mut upmu_guest,
+            state: *mut c_void,
+            size: usize,
+            out_used: *mut usize,
+        ) -> upmu_status;
+        pub fn upmu_guest_restore(guest: *mut upmu_guest, state: *const c_void, size: usize) -> upmu_status;
+    }
+}
+
 /// The silicon model (`models/sim/sim.h`).
 #[cfg(feature = "sim")]
 pub mod sim {

@@ -10,6 +10,9 @@
 #ifdef UPMU_RUST_SIM
 #include <models/sim/sim.h>
 #endif
+#ifdef UPMU_RUST_GUEST
+#include <abi/guest/guest.h>
+#endif
 
 #define NUMBER(name) __asm__ volatile("\n.ascii \"->number " #name " %c0\"" ::"i"((int)(name)));
 #define SIZED(word, type)                                                                                              \

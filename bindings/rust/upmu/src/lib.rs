@@ -37,6 +37,8 @@
 
 mod error;
 mod gate;
+#[cfg(feature = "guest")]
+pub mod guest;
 mod machine;
 mod port;
 mod region;
