@@ -155,20 +155,20 @@ def the_packages_alone_count():
         return complaints or counts("packages", at=f"{folder}/upmu-{version}")
 
 
-def bare_sysroot():
-    """Debian has no core for a target without a system: it is compiled from rust-src, once for each compiler."""
+def sysroot(target):
+    """A core for a target for which Debian has none: it is compiled from rust-src, once for each compiler."""
     version = run([f"{FOLDER}/rustc", "--version"])[1].split()[1]
     source = f"/usr/src/rustc-{version}/library/core/src/lib.rs"
     if not os.path.exists(source):
         raise Skip("rust-src is not installed (make deps-rust)")
     folder = f"{ROOM}/sysroot-{version}"
-    library = f"{folder}/lib/rustlib/{BARE}/lib"
+    library = f"{folder}/lib/rustlib/{target}/lib"
     os.makedirs(library, exist_ok=True)
     # (core asks for this crate; the kernel has what it would have)
     empty = f"{ROOM}/compiler_builtins.rs"
     with open(empty, "w", encoding="ascii") as file:
         file.write("#![feature(compiler_builtins)]\n#![compiler_builtins]\n#![no_std]\n")
-    flags = ["--crate-type", "rlib", "--edition", "2021", "--target", BARE, "-Cpanic=abort", "-Copt-level=1",
+    flags = ["--crate-type", "rlib", "--edition", "2021", "--target", target, "-Cpanic=abort", "-Copt-level=1",
              "-Cdebug-assertions=off", "--cap-lints", "allow", "--out-dir", library]
     for name, path, more in (("core", source, []), ("compiler_builtins", empty, ["--sysroot", folder])):
         if not os.path.exists(f"{library}/lib{name}.rlib"):
@@ -182,8 +182,8 @@ def a_kernel_in_rust_boots_and_counts():
     """Finds a crate that needs a system below it: a symbol, a stack protector, vector registers."""
     if not shutil.which("qemu-system-x86_64"):
         raise Skip("qemu-system-x86_64 is not installed (make deps)")
-    sysroot = f"target.{BARE}.rustflags=['--sysroot={bare_sysroot()}']"
-    code, output = cargo(["--config", sysroot, "build", "--offline", "-q"], "kernel", at=f"{CRATES}/kernel",
+    core = f"target.{BARE}.rustflags=['--sysroot={sysroot(BARE)}']"
+    code, output = cargo(["--config", core, "build", "--offline", "-q"], "kernel", at=f"{CRATES}/kernel",
                          flags="-O0 -fno-pic -fno-pie")
     if code or output:
         return output.split("\n")
@@ -191,6 +191,14 @@ def a_kernel_in_rust_boots_and_counts():
                         "-no-reboot", "-device", "isa-debug-exit,iobase=0x501,iosize=4", "-serial", "stdio", "-monitor", "none",
                         "-kernel", f"{ROOM}/kernel/{BARE}/debug/upmu-kernel"], timeout=300, stdin=subprocess.DEVNULL)
     return [] if (code, output) == (33, BOOTED) else [f"exit {code}: {output}"]
+
+
+@check
+def the_crates_build_for_32_bits():
+    """They need no std, so that this runs without libstd-rust-dev:i386: finds a layout of one width."""
+    code, output = cargo(["build", "--offline", "-q", "-p", "upmu", "--features", "sim,guest", "--target", I686], "default",
+                         RUSTFLAGS=f"--sysroot={sysroot(I686)} -Cpanic=abort")
+    return output.split("\n") if code or output else []
 
 
 @check
