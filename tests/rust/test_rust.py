@@ -222,10 +222,12 @@ def layout(room, target=None):
 
 # (changed declaration, what the compiler says of it)
 WRONG = [
-    ("        value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;\n        raw: u64 = upmu_count_raw_AT, upmu_count_raw_BYTES;\n",
+    ("        value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;\n        /// Events really counted.\n"
+     "        raw: u64 = upmu_count_raw_AT, upmu_count_raw_BYTES;\n",
      "        raw: u64 = upmu_count_raw_AT, upmu_count_raw_BYTES;\n        value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;\n",
      "upmu_count.raw is elsewhere in C"),
-    ("        lost: u32 = upmu_count_lost_AT, upmu_count_lost_BYTES;\n", "", "upmu_count lacks a field"),
+    ("        /// Of a sampled event: periods that ended without a sample.\n"
+     "        lost: u32 = upmu_count_lost_AT, upmu_count_lost_BYTES;\n", "", "upmu_count lacks a field"),
     ("user: bool =", "user: u32 =", "user has another size in C"),
     ("pub type upmu_status = u32;", "pub type upmu_status = u8;", "-fshort-enums is not supported"),
 ]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sizes, offsets and numbers of what Rust sees, the rows of rust_layout.inc.  build.rs compiles this file to assembly
- * text, reads the lines that have an arrow, and never runs it: so they are right for each target and each set of options.
+ * text, reads the lines that have an arrow, and never runs it: so they are right for each target and each set of
+ * options.
  */
 #include <upmu/event.h>
 #include <upmu/place.h>

@@ -66,6 +66,7 @@ use upmu_sys::layout;
 const _: () = assert!(layout::upmu_guest_waiting_BYTES == 4 && layout::upmu_guest_x86_lvtpc_BYTES == 4);
 
 /// What a guest's CPUID shows of its PMU: [`shape`] makes the widest that is honest, whose fields may be lowered.
+#[doc(inline)]
 pub use upmu_sys::guest::upmu_guest_shape as Shape;
 
 /// The most bytes of a saved vCPU ([`Vcpu::save`]).

@@ -29,7 +29,17 @@ pub enum Quality {
     Unproven,
 }
 
-/// One result: the fields of `struct upmu_count`.
+/// One result. It has the fields of C's `struct upmu_count`, by [`Deref`]:
+///
+/// | field | |
+/// |---|---|
+/// | `value: u64` | events, scaled where [`Count::quality`] says so |
+/// | `raw: u64` | events really counted |
+/// | `error: u64` | the part of `value` that is uncertain; 0 of an exact count |
+/// | `enabled_ns: u64` | time between start and stop; 0 without [`Port::CLOCK`](crate::Port::CLOCK) |
+/// | `running_ns: u64` | of it, the time with a counter |
+/// | `left: u64`, `reset: u64` | of a sampled event: events until the next sample, and the present period |
+/// | `lost: u32` | of a sampled event: periods that ended without a sample |
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub(crate) upmu_sys::upmu_count);
