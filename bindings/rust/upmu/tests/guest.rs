@@ -274,3 +274,19 @@ fn counters_that_find_none_of_the_host_wait() {
     drop(vcpu);
     host.cpus[0].fini().unwrap();
 }
+
+#[test]
+fn a_guest_whose_thread_has_ended_counts_nothing() {
+    let host = Host::with_pmu(entry);
+    let vcpu = host.vcpu();
+    assert_eq!(vcpu.wrmsr(SELECT0, INSTRUCTIONS), DONE);
+    host.run();
+    vcpu.thread().exit().unwrap();
+    host.run();
+    assert_eq!((vcpu.waiting(), vcpu.rdmsr(PMC0)), (Ok(1), Ok(Access::Done(12000))));
+    vcpu.close().unwrap();
+    vcpu.open(&host.machine, &host.shape(), &IPC).unwrap();
+    assert_eq!(vcpu.wrmsr(SELECT0, INSTRUCTIONS), DONE);
+    host.run();
+    assert_eq!(vcpu.rdmsr(PMC0), Ok(Access::Done(12000)));
+}
