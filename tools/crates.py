@@ -13,8 +13,8 @@ import sys
 from sources import ROOT
 
 CRATES = ("upmu-sys", "upmu")
-# Beside the folders of upmu.mk's patterns: headers, the list itself, and the model of the feature `sim`.
-COPIED = ("upmu.mk", "LICENSE", "include", "core", "backends", "events", "models/sim")
+# Beside the folders of upmu.mk's patterns: headers, the list itself, and what the features `guest` and `sim` compile.
+COPIED = ("upmu.mk", "LICENSE", "include", "core", "backends", "events", "abi/guest", "models/sim")
 
 
 def copy(source, target):

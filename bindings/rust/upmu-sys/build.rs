@@ -16,6 +16,10 @@ fn variable(name: &str, default: &str) -> String {
     env::var(name).unwrap_or_else(|_| default.to_string())
 }
 
+fn has(feature: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
+}
+
 fn run(command: &mut Command) {
     let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(status.success(), "{command:?} failed");
@@ -31,10 +35,21 @@ fn tree(here: &Path) -> PathBuf {
     found.unwrap_or_else(|| panic!("no upmu.mk in {places:?}: UPMU_DIR names the tree of upmu")).clone()
 }
 
-/// The rest of the line of upmu.mk that assigns `name`.
+fn makefile(tree: &Path, path: &str) -> String {
+    fs::read_to_string(tree.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The rest of the line of a makefile that assigns `name`.
 fn assigned(makefile: &str, name: &str) -> String {
     let found = makefile.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" := "));
-    found.unwrap_or_else(|| panic!("upmu.mk does not assign {name}")).to_string()
+    found.unwrap_or_else(|| panic!("no makefile assigns {name}")).to_string()
+}
+
+/// Files that the patterns of a makefile's variable mean.
+fn listed(tree: &Path, makefile: &str, name: &str, out: &mut Vec<PathBuf>) {
+    for pattern in assigned(makefile, name).split("$(UPMU_DIR)/").skip(1) {
+        matching(tree, pattern.split([' ', ')']).next().unwrap_or_default(), out);
+    }
 }
 
 /// Files that a pattern such as core/*/*.c means; each part but the last is a name or a star.
@@ -82,8 +97,10 @@ fn flags(tree: &Path, makefile: &str) -> Vec<String> {
     flags.push(format!("-I{}", tree.display()));
     flags.extend(variable("UPMU_OPTIONS", "").split_whitespace().map(|option| format!("-D{option}")));
     flags.extend(variable("UPMU_CFLAGS", "").split_whitespace().map(String::from));
-    if env::var_os("CARGO_FEATURE_SIM").is_some() {
-        flags.push("-DUPMU_RUST_SIM=1".to_string());
+    for feature in ["SIM", "GUEST"] {
+        if has(feature) {
+            flags.push(format!("-DUPMU_RUST_{feature}=1"));
+        }
     }
     flags
 }
@@ -148,15 +165,16 @@ fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs this"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo runs this"));
     let tree = tree(&here);
-    let makefile = fs::read_to_string(tree.join("upmu.mk")).expect("upmu.mk can be read");
-    let (cc, ar, flags) = (variable("CC", "cc"), variable("AR", "ar"), flags(&tree, &makefile));
+    let upmu_mk = makefile(&tree, "upmu.mk");
+    let (cc, ar, flags) = (variable("CC", "cc"), variable("AR", "ar"), flags(&tree, &upmu_mk));
 
     let mut sources = Vec::new();
-    for pattern in assigned(&makefile, "UPMU_SOURCES").split("$(UPMU_DIR)/").skip(1) {
-        matching(&tree, pattern.split([' ', ')']).next().unwrap_or_default(), &mut sources);
-    }
+    listed(&tree, &upmu_mk, "UPMU_SOURCES", &mut sources);
     assert!(sources.len() > 50, "the sources of upmu.mk were not understood: {} were found", sources.len());
-    if env::var_os("CARGO_FEATURE_SIM").is_some() {
+    if has("GUEST") {
+        listed(&tree, &makefile(&tree, "abi/guest/guest.mk"), "UPMU_GUEST_SOURCES", &mut sources);
+    }
+    if has("SIM") {
         matching(&tree, "models/sim/*.c", &mut sources);
         sources.push(here.join("src/rust_model.c"));
     }
@@ -175,10 +193,10 @@ fn main() {
 
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=upmu");
-    for part in ["upmu.mk", "include", "core", "backends", "events", "models/sim"] {
+    for part in ["upmu.mk", "include", "core", "backends", "events", "abi/guest", "models/sim"] {
         println!("cargo:rerun-if-changed={}", tree.join(part).display());
     }
-    for source in ["rust_model.c", "rust_layout.c"] {
+    for source in ["rust_model.c", "rust_layout.c", "rust_layout.inc"] {
         println!("cargo:rerun-if-changed={}", here.join("src").join(source).display());
     }
 }

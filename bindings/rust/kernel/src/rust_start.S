@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first instructions of the example kernel in Rust, by Xen's PVH: 32-bit protected mode without paging.  The lowest
- * 8 MiB are mapped one to one, in 64-bit mode.  main.rs includes this file; its syntax is AT&T's.
+ * The first instructions of the example kernel in Rust, by multiboot 0.6.96: 32-bit protected mode without paging.  The
+ * lowest 8 MiB are mapped one to one, in 64-bit mode.  main.rs includes this file; its syntax is AT&T's.
  */
-        .section .note.pvh, "a", @note
+        .set    MAGIC, 0x1badb002
+        .set    ADDRESSES, 0x10000      /* load by the addresses below: 64-bit ELF files are refused without */
+        .section .multiboot, "a"
         .balign 4
-        .long   4, 4, 18                /* XEN_ELFNOTE_PHYS32_ENTRY */
-        .asciz  "Xen"
-        .long   start
+multiboot:
+        .long   MAGIC, ADDRESSES, -(MAGIC + ADDRESSES)
+        .long   multiboot, image_begin, image_end, bss_end, start
 
         .text
         .code32

@@ -28,10 +28,12 @@ const fn rounded_up(at: usize, align: usize) -> usize {
 /// A structure of C, and for each field the proof that it is where C has it.  A field of `#[repr(C)]` begins at the
 /// first multiple of its alignment behind the field before it.
 macro_rules! record {
-    ($(#[$about:meta])* $name:ident, $of:ident { $($field:ident: $type:ty = $at:ident, $bytes:ident;)* }) => {
+    ($(#[$about:meta])* $name:ident, $of:ident { $(
+        $(#[$told:meta])* $field:ident: $type:ty = $at:ident, $bytes:ident;
+    )* }) => {
         $(#[$about])*
         #[repr(C)]
-        pub struct $name { $(pub $field: $type,)* }
+        pub struct $name { $($(#[$told])* pub $field: $type,)* }
         const _: () = {
             let (end, fields) = (0, 0);
             $(
@@ -51,14 +53,23 @@ record! {
     /// One result (`upmu/upmu.h`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     upmu_count, of_upmu_count {
+        /// Events, scaled where the quality says so.
         value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;
+        /// Events really counted.
         raw: u64 = upmu_count_raw_AT, upmu_count_raw_BYTES;
+        /// The part of `value` that is uncertain; 0 of an exact count.
         error: u64 = upmu_count_error_AT, upmu_count_error_BYTES;
+        /// Time between start and stop; 0 without a clock.
         enabled_ns: u64 = upmu_count_enabled_ns_AT, upmu_count_enabled_ns_BYTES;
+        /// Of it, the time with a counter.
         running_ns: u64 = upmu_count_running_ns_AT, upmu_count_running_ns_BYTES;
+        /// Of a sampled event: events until the next sample.
         left: u64 = upmu_count_left_AT, upmu_count_left_BYTES;
+        /// Of a sampled event: the present period, with its random part.
         reset: u64 = upmu_count_reset_AT, upmu_count_reset_BYTES;
+        /// How it was obtained, as a number.
         quality: u32 = upmu_count_quality_AT, upmu_count_quality_BYTES;
+        /// Of a sampled event: periods that ended without a sample.
         lost: u32 = upmu_count_lost_AT, upmu_count_lost_BYTES;
     }
 }
@@ -66,13 +77,21 @@ record! {
     /// What an interrupt interrupted (`upmu/port.h`).
     #[derive(Clone, Copy, Debug, Default)]
     upmu_frame, of_upmu_frame {
+        /// Instruction pointer.
         ip: u64 = upmu_frame_ip_AT, upmu_frame_ip_BYTES;
+        /// Stack pointer.
         sp: u64 = upmu_frame_sp_AT, upmu_frame_sp_BYTES;
+        /// It was in user mode.
         user: bool = upmu_frame_user_AT, upmu_frame_user_BYTES;
+        /// The host's number of the program, for messages.
         process: u32 = upmu_frame_process_AT, upmu_frame_process_BYTES;
+        /// The host's number of the thread, for messages.
         thread: u32 = upmu_frame_thread_AT, upmu_frame_thread_BYTES;
+        /// Frame pointer, or 0.
         fp: u64 = upmu_frame_fp_AT, upmu_frame_fp_BYTES;
+        /// Registers, for formats of C; the library reads none.
         registers: Option<core::ptr::NonNull<u64>> = upmu_frame_registers_AT, upmu_frame_registers_BYTES;
+        /// Which registers there are.
         register_mask: u64 = upmu_frame_register_mask_AT, upmu_frame_register_mask_BYTES;
     }
 }
@@ -96,12 +115,19 @@ record! {
     /// One sample (`upmu/upmu.h`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     upmu_sample, of_upmu_sample {
+        /// Interrupted instruction.
         ip: u64 = upmu_sample_ip_AT, upmu_sample_ip_BYTES;
+        /// Its stack pointer.
         sp: u64 = upmu_sample_sp_AT, upmu_sample_sp_BYTES;
+        /// The port's clock, or 0.
         time_ns: u64 = upmu_sample_time_ns_AT, upmu_sample_time_ns_BYTES;
+        /// Bit i: event i of the session overflowed.
         events: u32 = upmu_sample_events_AT, upmu_sample_events_BYTES;
+        /// Samples before this one that found no room.
         lost: u32 = upmu_sample_lost_AT, upmu_sample_lost_BYTES;
+        /// Number of the CPU, in the order of initialisation.
         cpu: u16 = upmu_sample_cpu_AT, upmu_sample_cpu_BYTES;
+        /// Bits: `UPMU_SAMPLE_` of C's header.
         flags: u16 = upmu_sample_flags_AT, upmu_sample_flags_BYTES;
     }
 }
@@ -212,6 +238,120 @@ extern "C" {
 
     pub fn upmu_status_text(status: upmu_status) -> *const u8;
     pub fn upmu_why_text(why: *const upmu_why, buffer: *mut u8, size: usize) -> usize;
+}
+
+/// The PMU that a hypervisor shows its guests (`abi/guest/guest.h`).
+#[cfg(feature = "guest")]
+pub mod guest {
+    pub use super::layout::upmu_guest;
+    use super::{align_of, c_void, layout, rounded_up, size_of, upmu_machine, upmu_session, upmu_status, upmu_thread};
+
+    record! {
+        /// What a guest's CPUID shows of its PMU.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        upmu_guest_shape, of_upmu_guest_shape {
+            /// The registers, as a number of C.
+            door: u8 = upmu_guest_shape_door_AT, upmu_guest_shape_door_BYTES;
+            /// Intel: 1 to 5; AMD: 0.
+            version: u8 = upmu_guest_shape_version_AT, upmu_guest_shape_version_BYTES;
+            /// General counters.
+            general: u8 = upmu_guest_shape_general_AT, upmu_guest_shape_general_BYTES;
+            /// Fixed counters; AMD: 0.
+            fixed: u8 = upmu_guest_shape_fixed_AT, upmu_guest_shape_fixed_BYTES;
+            /// Bits of each counter.
+            width: u8 = upmu_guest_shape_width_AT, upmu_guest_shape_width_BYTES;
+            /// Intel: 1 where counters can be written with all their bits.
+            full_write: u8 = upmu_guest_shape_full_write_AT, upmu_guest_shape_full_write_BYTES;
+            /// Intel: bit n: architectural event n is available.
+            arch_events: u16 = upmu_guest_shape_arch_events_AT, upmu_guest_shape_arch_events_BYTES;
+            /// Family of the CPU whose events the guest may name; 0: no CPU's.
+            family: u16 = upmu_guest_shape_family_AT, upmu_guest_shape_family_BYTES;
+            /// Model of this CPU.
+            model: u16 = upmu_guest_shape_model_AT, upmu_guest_shape_model_BYTES;
+            /// Stepping of this CPU.
+            stepping: u8 = upmu_guest_shape_stepping_AT, upmu_guest_shape_stepping_BYTES;
+            /// 0.
+            reserved: [u8; 19] = upmu_guest_shape_reserved_AT, upmu_guest_shape_reserved_BYTES;
+        }
+    }
+    record! {
+        /// Events that a policy allows or denies.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_filter, of_upmu_guest_filter {
+            action: u8 = upmu_guest_filter_action_AT, upmu_guest_filter_action_BYTES;
+            flags: u8 = upmu_guest_filter_flags_AT, upmu_guest_filter_flags_BYTES;
+            count: u16 = upmu_guest_filter_count_AT, upmu_guest_filter_count_BYTES;
+            fixed_bitmap: u32 = upmu_guest_filter_fixed_bitmap_AT, upmu_guest_filter_fixed_bitmap_BYTES;
+            entry: *const u64 = upmu_guest_filter_entry_AT, upmu_guest_filter_entry_BYTES;
+        }
+    }
+    record! {
+        /// What a host grants a guest.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_policy, of_upmu_guest_policy {
+            level: u8 = upmu_guest_policy_level_AT, upmu_guest_policy_level_BYTES;
+            flags: u8 = upmu_guest_policy_flags_AT, upmu_guest_policy_flags_BYTES;
+            max_counters: u8 = upmu_guest_policy_max_counters_AT, upmu_guest_policy_max_counters_BYTES;
+            filter: *const upmu_guest_filter = upmu_guest_policy_filter_AT, upmu_guest_policy_filter_BYTES;
+            min_period: u64 = upmu_guest_policy_min_period_AT, upmu_guest_policy_min_period_BYTES;
+            payload: [u64; 2] = upmu_guest_policy_payload_AT, upmu_guest_policy_payload_BYTES;
+        }
+    }
+    record! {
+        /// Memory of the host for one vCPU.
+        #[derive(Clone, Copy, Debug)]
+        upmu_guest_memory, of_upmu_guest_memory {
+            sessions: *mut upmu_session = upmu_guest_memory_sessions_AT, upmu_guest_memory_sessions_BYTES;
+            count: u32 = upmu_guest_memory_count_AT, upmu_guest_memory_count_BYTES;
+            thread: *mut upmu_thread = upmu_guest_memory_thread_AT, upmu_guest_memory_thread_BYTES;
+        }
+    }
+    record! {
+        /// The host's work at an entry.
+        #[derive(Clone, Copy, Debug, Default)]
+        upmu_guest_entry, of_upmu_guest_entry {
+            inject: u8 = upmu_guest_entry_inject_AT, upmu_guest_entry_inject_BYTES;
+            vector: u8 = upmu_guest_entry_vector_AT, upmu_guest_entry_vector_BYTES;
+            gate: u64 = upmu_guest_entry_gate_AT, upmu_guest_entry_gate_BYTES;
+            passes: u32 = upmu_guest_entry_passes_AT, upmu_guest_entry_passes_BYTES;
+            rdpmc_passes: bool = upmu_guest_entry_rdpmc_passes_AT, upmu_guest_entry_rdpmc_passes_BYTES;
+        }
+    }
+
+    extern "C" {
+        pub fn upmu_guest_shape_default(
+            machine: *const upmu_machine,
+            door: u32,
+            policy: *const upmu_guest_policy,
+            out_shape: *mut upmu_guest_shape,
+        ) -> upmu_status;
+        pub fn upmu_guest_init(
+            guest: *mut upmu_guest,
+            machine: *mut upmu_machine,
+            shape: *const upmu_guest_shape,
+            policy: *const upmu_guest_policy,
+            memory: *const upmu_guest_memory,
+        ) -> upmu_status;
+        pub fn upmu_guest_fini(guest: *mut upmu_guest) -> upmu_status;
+        pub fn upmu_guest_reset(guest: *mut upmu_guest);
+        pub fn upmu_guest_policy_change(guest: *mut upmu_guest, policy: *const upmu_guest_policy) -> upmu_status;
+        pub fn upmu_guest_cpuid(guest: *const upmu_guest, leaf: u32, subleaf: u32, inout: *mut u32) -> bool;
+        pub fn upmu_guest_rdmsr(guest: *mut upmu_guest, msr: u32, out_value: *mut u64) -> u32;
+        pub fn upmu_guest_wrmsr(guest: *mut upmu_guest, msr: u32, value: u64) -> u32;
+        pub fn upmu_guest_rdpmc(guest: *mut upmu_guest, ecx: u32, out_value: *mut u64) -> u32;
+        pub fn upmu_guest_enter(guest: *mut upmu_guest, out_entry: *mut upmu_guest_entry) -> upmu_status;
+        pub fn upmu_guest_exit(guest: *mut upmu_guest) -> upmu_status;
+        pub fn upmu_guest_lvtpc(guest: *mut upmu_guest, value: u32);
+        pub fn upmu_guest_lapic(guest: *mut upmu_guest, enabled: bool);
+        pub fn upmu_guest_retired(guest: *mut upmu_guest, instructions: u64, branches: u64, user: bool);
+        pub fn upmu_guest_save(
+            guest: *mut upmu_guest,
+            state: *mut c_void,
+            size: usize,
+            out_used: *mut usize,
+        ) -> upmu_status;
+        pub fn upmu_guest_restore(guest: *mut upmu_guest, state: *const c_void, size: usize) -> upmu_status;
+    }
 }
 
 /// The silicon model (`models/sim/sim.h`).

@@ -37,6 +37,8 @@
 
 mod error;
 mod gate;
+#[cfg(feature = "guest")]
+pub mod guest;
 mod machine;
 mod port;
 mod region;
@@ -52,8 +54,10 @@ pub use region::Region;
 pub use session::{Count, Quality, RingMemory, Sampling, Session, State, World};
 pub use thread::Thread;
 /// What an interrupt interrupted: fill in what is known, leave the rest 0.
+#[doc(inline)]
 pub use upmu_sys::upmu_frame as Frame;
 /// One sample of a [`Session`]: a copy.
+#[doc(inline)]
 pub use upmu_sys::upmu_sample as Sample;
 
 /// Events of one session or region, at most (the option UPMU_SET_EVENTS).

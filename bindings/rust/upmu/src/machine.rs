@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! The machine and its CPUs: statics.
 use crate::error::Why;
-use crate::gate::{Shared, Using};
+use crate::gate::{Gate, Shared, Using, SHUT};
 use crate::port::{table, Port};
 use crate::{Error, Frame, Thread};
 use core::cell::UnsafeCell;
@@ -97,6 +97,8 @@ pub struct Cpu {
     work: UnsafeCell<upmu_sys::upmu_place_work>,
     /// Not null while the CPU is initialised.
     machine: AtomicPtr<Machine>,
+    /// Entered by `init`: two machines have two `pmus`.
+    begins: Gate,
 }
 
 // SAFETY: `raw` and `work` are given to the C library alone, which compares each call's CPU with the executing one
@@ -110,18 +112,21 @@ impl Cpu {
             raw: UnsafeCell::new(upmu_sys::upmu_cpu::zeroed()),
             work: UnsafeCell::new(upmu_sys::upmu_place_work::zeroed()),
             machine: AtomicPtr::new(ptr::null_mut()),
+            begins: Gate::new(),
         }
     }
 
     /// Take over the PMU of the executing CPU, which `Port::this_cpu` must say is this one. CPUs are initialised one
     /// at a time: `Busy` means that another one is, or that events are being looked up at this moment.
     pub fn init(&'static self, machine: &'static Machine) -> Result<(), Error> {
+        let _alone = self.begins.enter(SHUT)?;
         self.take_over(machine, || {
             if !self.machine.load(Ordering::Acquire).is_null() {
                 return Err(Error::State);
             }
-            // SAFETY: this is the executing CPU, and stays it (take_over); the statics stay; no other CPU is
-            // initialised at this moment; without domains each CPU acts as if it were alone.
+            // SAFETY: this is the executing CPU, and stays it (take_over); the statics stay; no other CPU of the
+            // machine is initialised at this moment (take_over), nor is this one for another machine, by a handler of
+            // NMIs (begins); without domains each CPU acts as if it were alone.
             Error::check(unsafe { upmu_sys::upmu_cpu_init(self.as_ptr(), machine.raw.get(), ptr::null()) })?;
             self.machine.store(machine as *const Machine as *mut Machine, Ordering::Release);
             // SAFETY: the CPU is initialised; `work` is a static's, and lent to this CPU alone.
@@ -204,6 +209,8 @@ impl Cpu {
     ///
     /// # Safety
     /// This CPU is the executing one; `prev` ran on it and `next` runs nowhere; they differ; interrupts are off.
+    /// A thread that runs ends (its drop, [`Thread::exit`]) on its CPU, or after a switch from it: the library knows
+    /// which thread a CPU runs, and writes there.
     pub unsafe fn switch(&'static self, prev: Pin<&Thread>, next: Pin<&Thread>) -> Result<(), Error> {
         // SAFETY: the CPU is a static, and threads are pinned until upmu_thread_exit(), in their drop; the rest is the
         // caller's promise.

@@ -89,11 +89,13 @@ impl Region {
         status
     }
 
-    /// The details of the last refusal.
+    /// Why [`Region::open`] was refused. `State`: the region is open, so that its session runs, and a handler or a tick
+    /// may write the details now.
     pub fn why(self: Pin<&Self>) -> Result<Why, Error> {
-        let _entered = self.gate.enter_any()?;
+        let _entered = self.gate.enter(SHUT)?;
         let at = layout::upmu_region_session_AT + layout::upmu_session_why_AT;
-        // SAFETY: it lies in the region, zero or C's; local calls write it, and the gate keeps them out.
+        // SAFETY: it lies in the region, zero or C's; the library does not know the region (SHUT), and calls that would
+        // change that need the gate.
         Ok(unsafe { Why::copy(self.raw.get().cast::<u8>().add(at)) })
     }
 }

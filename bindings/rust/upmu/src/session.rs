@@ -29,7 +29,17 @@ pub enum Quality {
     Unproven,
 }
 
-/// One result: the fields of `struct upmu_count`.
+/// One result. It has the fields of C's `struct upmu_count`, by [`Deref`]:
+///
+/// | field | |
+/// |---|---|
+/// | `value: u64` | events, scaled where [`Count::quality`] says so |
+/// | `raw: u64` | events really counted |
+/// | `error: u64` | the part of `value` that is uncertain; 0 of an exact count |
+/// | `enabled_ns: u64` | time between start and stop; 0 without [`Port::CLOCK`](crate::Port::CLOCK) |
+/// | `running_ns: u64` | of it, the time with a counter |
+/// | `left: u64`, `reset: u64` | of a sampled event: events until the next sample, and the present period |
+/// | `lost: u32` | of a sampled event: periods that ended without a sample |
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub(crate) upmu_sys::upmu_count);
@@ -261,13 +271,21 @@ impl Session {
     ///
     /// # Safety
     /// `cpu` is the executing CPU, and `thread` runs on it; or `cpu` is `None`, and `thread` does not run and does not
-    /// begin to while this call lasts. [`Thread::exit`] of it is not in progress.
+    /// begin to while this call lasts. [`Thread::exit`] of it is not in progress. As long as the session is attached:
+    /// - the thread runs on CPUs of the session's machine alone;
+    /// - it ends (its drop, [`Thread::exit`]) on the CPU where it runs, or while it runs nowhere;
+    /// - [`Session::why`] is not called while it ends on another CPU, which may write the details of a refusal.
     pub unsafe fn attach_thread(
         self: Pin<&Self>,
         thread: Pin<&Thread>,
         cpu: Option<&'static Cpu>,
     ) -> Result<(), Error> {
         let _entered = self.gate.enter(OPEN)?;
+        if let Some(cpu) = cpu {
+            if !ptr::eq(cpu.machine()?, self.machine()?) {
+                return Err(Error::Invalid);
+            }
+        }
         let cpu = cpu.map_or(ptr::null_mut(), Cpu::as_ptr);
         // SAFETY: an open session, behind its gate, pinned until it is closed; a thread pinned until
         // upmu_thread_exit(), in its drop, which detaches the session; the rest is the caller's promise.
@@ -347,8 +365,8 @@ impl Session {
         if !matches!(self.state_now(), State::Detached | State::Stopped) {
             return Err(Error::State);
         }
-        // SAFETY: zero, or C's; only calls on the session write it while it is not started, and the gate keeps them
-        // out.
+        // SAFETY: zero, or C's. While it is not started only calls on the session write it, which the gate keeps out,
+        // and the end of its thread, which attach_thread()'s callers keep out.
         Ok(unsafe { Why::copy(self.at(layout::upmu_session_why_AT)) })
     }
 

@@ -8,6 +8,9 @@ use core::mem;
 use core::pin::Pin;
 use upmu_sys::{layout, upmu_thread};
 
+// The numbers that new() writes.
+const _: () = assert!(layout::upmu_thread_pid_BYTES == 4 && layout::upmu_thread_tid_BYTES == 4);
+
 /// What a kernel embeds in its thread structure, which it pins. [`crate::Cpu::switch`] switches.
 pub struct Thread {
     raw: UnsafeCell<upmu_thread>,
@@ -20,7 +23,7 @@ unsafe impl Sync for Thread {}
 impl Thread {
     /// A thread without sessions; the kernel's numbers for it, which messages show.
     pub const fn new(pid: u32, tid: u32) -> Self {
-        // What upmu_thread_init() does: all zero but these numbers.
+        // What upmu_thread_init() does: all zero but these numbers. (The call is no `const fn`.)
         let (mut bytes, mut i) = ([0; mem::size_of::<upmu_thread>()], 0);
         while i < 4 {
             bytes[layout::upmu_thread_pid_AT + i] = pid.to_ne_bytes()[i];
@@ -35,8 +38,8 @@ impl Thread {
     /// The thread ends: its sessions are detached, and stay readable. `WrongCpu`: it runs on another CPU; `Busy`: call
     /// again. Dropping it does the same.
     pub fn exit(self: Pin<&Self>) -> Result<(), Error> {
-        // SAFETY: it is pinned, so that the library's pointers to it are right; that no session is being attached is
-        // the promise of attach_thread()'s callers.
+        // SAFETY: it is pinned, so that the library's pointers to it are right; that no session is being attached, and
+        // that it does not run on another CPU, are promises of those who call attach_thread() and switch().
         Error::check(unsafe { upmu_sys::upmu_thread_exit(self.as_ptr()) })
     }
 
@@ -48,7 +51,8 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         end_or_stop(|| {
-            // SAFETY: as in exit(). A thread that was never pinned has no sessions, and the call finds nothing to do.
+            // SAFETY: as in exit(). A thread that was never pinned has no sessions and runs nowhere, and the call finds
+            // nothing to do.
             unsafe { upmu_sys::upmu_thread_exit(self.as_ptr()) }
         });
     }

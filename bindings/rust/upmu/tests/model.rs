@@ -4,6 +4,7 @@
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Mutex;
 use upmu::sim::{Handler, Model, Work};
 use upmu::*;
 
@@ -208,6 +209,7 @@ fn a_refusal_has_a_text() {
     assert!(region.as_ref().open(&host.cpus[0], "no-such").is_err());
     assert!(region.as_ref().why().unwrap().to_string().contains("no-such"));
     region.as_ref().open(&host.cpus[0], "cycles").unwrap();
+    assert!(matches!(region.as_ref().why(), Err(Error::State)));
 }
 
 #[test]
@@ -264,6 +266,59 @@ fn a_machine_of_other_cpus_is_refused() {
     session.as_ref().open(&host.machine).unwrap();
     session.as_ref().add("cycles").unwrap();
     assert_eq!(session.as_ref().attach_cpu(&other.cpus[0]), Err(Error::Invalid));
+    let thread = Box::pin(Thread::new(1, 1));
+    // SAFETY: the other machine's CPU executes the thread, as far as that machine's model knows.
+    let attached = unsafe { session.as_ref().attach_thread(thread.as_ref(), Some(&other.cpus[0])) };
+    assert_eq!(attached, Err(Error::Invalid));
+}
+
+#[test]
+fn a_cpu_is_initialised_for_one_machine_at_a_time() {
+    static OTHER: Machine = Machine::new();
+    static INSIDE: Mutex<Option<Result<(), Error>>> = Mutex::new(None);
+
+    /// The model, whose WRMSR is where an NMI comes.
+    struct Nested(Model, Cpu);
+    static NESTED: Nested = Nested(Model::new(), Cpu::new());
+    static MACHINE: Machine = Machine::new();
+    // SAFETY: the model's functions are right.
+    unsafe impl Port for Nested {
+        const FAULTS_ARE_SAFE: bool = true;
+        unsafe fn rdmsr(&self, msr: u32) -> Option<u64> {
+            // SAFETY: the library reads.
+            unsafe { self.0.rdmsr(msr) }
+        }
+        unsafe fn wrmsr(&self, msr: u32, value: u64) -> bool {
+            let mut inside = INSIDE.lock().unwrap();
+            if inside.is_none() {
+                *inside = Some(NESTED.1.init(&OTHER));
+            }
+            // SAFETY: the library writes.
+            unsafe { self.0.wrmsr(msr, value) }
+        }
+        fn cpuid(&self, leaf: u32, subleaf: u32) -> [u32; 4] {
+            self.0.cpuid(leaf, subleaf)
+        }
+        fn this_cpu(&self) -> Option<&'static Cpu> {
+            self.0.this_cpu()
+        }
+        fn irq_save(&self) -> usize {
+            self.0.irq_save()
+        }
+        unsafe fn irq_restore(&self, state: usize) {
+            // SAFETY: it is of the model's irq_save.
+            unsafe { self.0.irq_restore(state) }
+        }
+    }
+
+    // SAFETY: this test uses it, on its thread.
+    unsafe { NESTED.0.init("skl", &[&NESTED.1], entry) }.unwrap();
+    MACHINE.init(&NESTED).unwrap();
+    OTHER.init(&NESTED.0).unwrap();
+    NESTED.1.init(&MACHINE).unwrap();
+    assert_eq!(*INSIDE.lock().unwrap(), Some(Err(Error::Busy)));
+    assert_eq!(NESTED.1.init(&OTHER), Err(Error::State));
+    NESTED.1.fini().unwrap();
 }
 
 #[test]
