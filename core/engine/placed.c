@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Notes of a set about its last placement, and about co-runners beside which none was found.
- */
+/* Notes in a set about its last placement, and about the co-runners beside which no place was found. */
 #include "core/engine/placed.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
@@ -69,7 +67,7 @@ static void remember_place(struct upmu_meter *meter, struct upmu_session *sessio
     set->program.refused = refused; /* a place beside these co-runners does not make one beside those of the refusal */
     set->counters = counters;
     /*
-     * The factor is 2^32 divided by the golden ratio: stamps of different CPUs begin far from each other, for 1,000
+     * The factor is 2^32 divided by the golden ratio: the first stamps of different CPUs lie far apart, for up to 1,000
      * CPUs more than 2^20.
      */
     set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;

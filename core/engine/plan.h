@@ -25,10 +25,7 @@ void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_aft
 /* Remove all sessions and sets from a meter's plan and clear its pointers to them, as they may be freed afterwards. */
 void upmu_plan_forget(struct upmu_meter *meter);
 
-/*
- * Bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h.  Other bits of `odd` mean the
- * same.
- */
+/* The only bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h. */
 #define UPMU_PLAN_ODD 1u
 
 /*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A session's times, counters and refusals: arithmetic on the session alone.
- */
+/* A session's times, counters and refusals: functions that change nothing but the session and its sets. */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
