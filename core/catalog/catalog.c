@@ -14,7 +14,7 @@
 
 #if UPMU_NAMES
 
-/* The multiplier of the hash of names, which processes eight letters at a time. */
+/* The multiplier of the hash of names. The hash takes eight letters of a name in each step. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /*
@@ -155,8 +155,8 @@ static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 }
 
 /*
- * Scale a hash to the range 0 to count - 1: the high half of the product, which spreads as evenly as a remainder and
- * needs no division.
+ * Map a 32-bit hash to the range 0 to `count` - 1: return the high half of hash * count, which spreads as evenly as a
+ * remainder and needs no division.
  */
 static uint32_t scaled_hash(uint32_t hash, uint32_t count)
 {
@@ -263,7 +263,10 @@ static inline unsigned bits_gathered(uint64_t bits)
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* Return the last length % 8 letters of a text as the low bytes of a word; zeros follow. */
+/*
+ * Return the last `length` % 8 letters of a text, which has `length` letters, as the low bytes of a word, the first of
+ * them lowest; the other bytes are 0.
+ */
 static inline uint64_t last_of(const char *text, unsigned length)
 {
     uint64_t eight = 0;
@@ -727,7 +730,7 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
     return upmu_text_end(&text);
 }
 
-/* ---- Which catalogues there are ---- */
+/* ---- The built-in catalogues: by number, by name, and facts of one ---- */
 
 static const struct upmu_catalog *in_file(const uint8_t *file, unsigned i)
 {

@@ -137,7 +137,7 @@ struct upmu_branch_stack {
     uint32_t enable;         /* ... these bits */
     uint32_t kept;           /* bits of `control` that an emergency stop writes as the start found them; others get 0 */
     uint32_t select;         /* register that has only filter bits; 0: there is none */
-    /* register with the number of entries in use: a write of it clears all entries; 0: there is none */
+    /* register of the depth of the stack, a write of which clears all entries; 0: there is none */
     uint32_t size;
     uint32_t all;            /* all filter bits of `select` */
     uint32_t filter[8];

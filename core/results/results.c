@@ -238,7 +238,7 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     const struct upmu_results_event *row;
     size_t low = 0, high = call->events;
 
-    while (low < high) { /* find the first event that is not below the key */
+    while (low < high) { /* find the first entry of call->order that is not below the key */
         size_t middle = low + (high - low) / 2;
 
         if (call->order[middle] < key)
@@ -301,7 +301,7 @@ bool upmu_results_symbol_of(const struct upmu_results_call *call, uint64_t ip, s
 
     if (results->symbol)
         return results->symbol(results->context, ip, out_symbol);
-    while (low < high) { /* find the first symbol that begins above `ip` */
+    while (low < high) { /* find the first symbol that begins behind `ip`: only the one before it can contain `ip` */
         size_t middle = low + (high - low) / 2;
 
         if (call->symbol[middle].start <= ip)

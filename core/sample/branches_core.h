@@ -12,7 +12,7 @@
 
 #if UPMU_BRANCHES
 
-/* Results of upmu_branch_decode(). */
+/* Results of upmu_branch_decode(). UPMU_BRANCH_TAKEN: the entry has a branch. */
 enum upmu_branch_entry {
     UPMU_BRANCH_END,  /* the entry is empty, and so are all older ones */
     UPMU_BRANCH_SKIP, /* the entry has no branch, but an older one may have */

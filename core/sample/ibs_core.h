@@ -12,8 +12,9 @@
 #if UPMU_IBS
 
 /*
- * Take the sample of each IBS unit (fetch, op) of the executing CPU that has one, and arm that unit again; called by
- * the handler.  Returns the number of units that had a sample, 0 to 2; a sample that was lost is counted, too.
+ * Take the sample of each IBS unit (fetch, op) of the executing CPU that has one into the unit's queue, and arm that
+ * unit again. Called by the handler. Returns the number of units that had a sample, 0 to 2, also if the sample was
+ * lost.
  */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 

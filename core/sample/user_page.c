@@ -66,7 +66,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     uint64_t missed_ns, enabled_ns;
     unsigned i;
 
-    /* The session has no set if all sets were removed. */
+    /* If all sets were removed, the session has none, and its page stays as it is. */
     if (!set)
         return;
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
