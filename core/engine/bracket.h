@@ -13,15 +13,17 @@
 #include <upmu/session.h>
 
 /*
- * Enter the bracket of a meter: switch interrupts off, and refuse another CPU, and a local call inside a local call.
- * Returns UPMU_OK, with *out_state for upmu_bracket_leave(); or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or (a unit)
- * UPMU_ERR_NO_CPU: interrupts are then as before.
+ * Enter the bracket of a meter: switch interrupts off, and mark the meter as busy.  Returns UPMU_OK, with the former
+ * interrupt state in *out_state for upmu_bracket_leave().  The other results leave interrupts as before:
+ * UPMU_ERR_WRONG_CPU (another CPU drives the meter), UPMU_ERR_BUSY (a local call on this meter is in progress, or the
+ * unit is on its way to another CPU), UPMU_ERR_NO_CPU (no CPU drives the unit).
  */
 enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_state);
 
 /*
- * Do what handlers and the call itself have left: mail, due work, faults, claims that no session needs.  Then leave the
- * bracket; interrupts are as `state` says.
+ * Do what handlers and the call itself have left: mail, due work, the repair after faults, claims that no session
+ * needs, pages of user mode, counters that handlers stopped.  Then leave the bracket, and restore the interrupt state
+ * `state`.
  */
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state);
 

@@ -66,9 +66,10 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
 }
 
 /*
- * Claim or keep the shared resources of an event on `counter`, in one of its ways, and add them to *needed (bit:
- * resource).  On a paired PMU the number of the counter is such a resource: both hyper-threads share it while neither
- * has an exclusive event there.  Returns false where another CPU has a claim.
+ * For an event on `counter`, in one of its ways: claim its shared resources (CLAIM), or note in the domain the values
+ * that it needs (KEEP).  *needed gets a bit for each of them.  On a paired PMU the number of the counter is such a
+ * resource, too: both hyper-threads share it while neither has an exclusive event there.  Returns false where another
+ * CPU has a claim.
  */
 static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
                           unsigned counter, enum purpose purpose, uint64_t *needed)

@@ -4,8 +4,9 @@
  *
  * A counter that only counts is not written, with few exceptions (upmu_count_is_written()): `base` is its value when
  * `total` was right, and the difference modulo its width is what it has counted since.  A sampling counter is loaded
- * negative, so that passing zero clears its top bit.  When the next sample is due is kept as a total, which carries
- * every overshoot and every shortest-period correction by itself.
+ * negative, so that passing zero clears its top bit.  `due`, when the next sample is due, is a total: so events that
+ * were counted beyond it, or because a load is longer than the rest of the period, belong to the next period without
+ * further work.
  */
 #include "core/engine/count.h"
 #include "core/util/bits.h"
@@ -162,8 +163,8 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
     /*
-     * An erratum wants periods that are multiples of 1 << step_log2: a sample that is due before a multiple is taken
-     * there.
+     * An erratum wants periods that are multiples of 1 << step_log2: round up, so that the sample is taken at the first
+     * multiple after it is due.
      */
     wait += steps;
     if (tally->throttled || wait > longest)
@@ -248,7 +249,7 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone has lost what was written: load idle counters anew */
+    if (!fine) { /* a box that is gone loses what is written: load counters without session anew later */
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }

@@ -79,7 +79,10 @@ bool upmu_count_due(struct upmu_tally *tally);
  */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
-/* Set the count of a tally and when its next sample and switch are due as `from` says.  The session is detached. */
+/*
+ * Set the count of a tally and, if its event samples, when its next sample and switch are due, to the values of `from`.
+ * The session is detached.
+ */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
 /* Set `reset`, the length of the next period in events: `period` and a random part (`random_mask`). */
@@ -157,8 +160,8 @@ void upmu_count_note_lacks(struct upmu_meter *meter);
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
 /*
- * Returns the last difference of a counter that stops, corrected.  If the counter may have gone round, the tally is
- * marked (`hole`).
+ * Return `delta`, the last difference of a counter that stops, corrected where a close loses a carry and where a count
+ * can fall.  If the counter may have gone round, the tally is marked (`hole`).
  */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 
@@ -193,14 +196,18 @@ bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
 
 /*
  * Note that the counter of an event that leaves could not be read: its last part is in no count (`hole`), the counter
- * is failed, and an interrupt of it may come.
+ * loses its tag, the event's counters are failed, and an interrupt may still come.
  */
 void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /* Set `hole` of all events of a session's active set: an unknown part is missing in their counts. */
 void upmu_count_mar(struct upmu_session *session);
 
-/* Note that a counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
+/*
+ * Note that an event's counter has passed zero: `turned` becomes now, and its interrupt may still come.  If a sampling
+ * counter's value does not show it (`passed` false), the event's counters are flagged (meter->flagged), too.  On a PMU
+ * without interrupts only `turned` changes.
+ */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
 /*
@@ -215,10 +222,13 @@ void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Expect interrupts of counters that are taken away unread: those that are open may have overflowed. */
+/* Expect interrupts of those of these counters that are open: they are taken away unread, and may have overflowed. */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
-/* Make registers unknown that a box of a unit has lost, so that they are written before these counters run again. */
+/*
+ * Of these counters, if a box of the unit was reset: make their selects unknown, so that they are written before the
+ * counters run again.
+ */
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
 
 /* Can closing a counter lose a carry (UPMU_PMU_CARRY_LOST)?  Then the engine adds its count just before the close. */
@@ -238,7 +248,10 @@ static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && tally->wide;
 }
 
-/* Returns the difference of two values, corrected on PMUs that lose a carry and for counts that can fall. */
+/*
+ * Return `delta`, the difference of two values of a counter, corrected on PMUs that lose a carry and for counts that
+ * can fall.
+ */
 uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                             uint64_t delta);
 
@@ -257,8 +270,9 @@ static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct
 }
 
 /*
- * Add what a counter has counted that does not run any more; `value`: its value.  `bits`: the mask of its width; `odd`:
- * its PMU or event needs a correction.  The difference is ORed into *seen.  Returns whether a sample is due.
+ * Add to a tally what its counter, which does not run any more, has counted since the base; `value`, its value, becomes
+ * the base.  `bits`: the mask of the counter's width; `odd`: its PMU or event needs a correction.  The difference is
+ * ORed into *seen.  Returns whether a sample is due.
  */
 static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
                                    struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,

@@ -79,7 +79,8 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
     /*
-     * Which threads could read counters here before is unknown.  Without the hook allow_rdpmc it makes no difference.
+     * An earlier life of this CPU may have left user mode the right to execute RDPMC: machine->user_reads is 2
+     * (unknown) once any session had a page.  Without the hook allow_rdpmc the library does not change the right.
      */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
@@ -109,7 +110,7 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* A CPU has left: no session of the CPU is read any more. */
+/* A CPU has left: its own sessions are read by no program any more. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
     /* threads: a program that has taken a counter's number from its page may use it next */

@@ -111,7 +111,10 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
     return status;
 }
 
-/* Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse quality of the two, mostly. */
+/*
+ * Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse of the two, except where one is
+ * UNPROVEN and the other shows that counters move.
+ */
 static enum upmu_quality worse_quality(const struct upmu_count *sum, const struct upmu_count *count)
 {
     const struct upmu_count *doubtful = sum->quality == UPMU_QUALITY_UNPROVEN ? sum : count;
@@ -199,7 +202,10 @@ enum upmu_status upmu_group_leave(struct upmu_member *member)
     return status;
 }
 
-/* Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count. */
+/*
+ * Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count.  If
+ * a register faults, *out_fault becomes true, and that count is missing.  Returns UPMU_OK, or the first other status.
+ */
 static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
                                     struct upmu_count *out_counts, bool *out_fault)
 {

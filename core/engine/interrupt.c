@@ -31,10 +31,13 @@
 
 /* ---- One pass ---- */
 
-/* An event with so many overflows within one window of time is throttled until a poll. */
+/*
+ * An event with THROTTLE_OVERFLOWS overflows within a window of THROTTLE_WINDOW_NS is throttled: it takes no samples
+ * until a poll.
+ */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
-/* An overflow with which whole periods were lost counts as so many overflows. */
+/* An overflow with which whole periods were lost counts as this many. */
 #define THROTTLE_LOSS 64u
 
 struct pass {
@@ -48,13 +51,13 @@ struct pass {
      */
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
-    uint32_t due;     /* of these, counters for which a sample is due */
-    unsigned samples; /* IBS units that had a sample */
+    uint32_t due;     /* those of `passed` for which a sample is due */
+    unsigned samples; /* number of IBS units that had a sample */
     /* mail: counters for whose overflows an interrupt was answered HANDLED before the mail was read */
     uint32_t answered;
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
-    /* an interrupt of ours may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
+    /* an interrupt of this PMU may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
     bool expected;
 };
 
@@ -120,7 +123,10 @@ static bool halt_counters(struct upmu_meter *meter, uint32_t counters)
     return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
 
-/* Set the enable bits of these counters as the shadow says.  After two faults the counters are failed. */
+/*
+ * Set the enable bits of these counters as the shadow has them, which ends a stop by halt_counters().  After two faults
+ * the counters are failed.
+ */
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
     if (!upmu_bank_handler_open(&meter->bank, counters, 0) && !upmu_bank_handler_open(&meter->bank, counters, 0))
@@ -335,8 +341,9 @@ static UPMU_APART void close_strays(struct pass *pass)
         unsigned counter = upmu_bits_lowest(rest);
 
         /*
-         * A register may differ from the shadow only during a local call, which writes the shadow first, where the
-         * register is unknown, and where another CPU may have had the counter.
+         * Only here may a register differ from what the shadow says, so that the counter is a stray: during a local
+         * call, which stores the shadow before it writes; where the register is unknown; and where another CPU may have
+         * had the counter.
          */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&

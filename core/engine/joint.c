@@ -30,8 +30,9 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
 }
 
 /*
- * On a paired PMU: note which counters the other hyper-thread uses (`beside`, `spoiled`).  While an exclusive event
- * runs on a core, each of its hyper-threads uses half of its counters (Linux intel_ht_bug).
+ * On a paired PMU: note which counters the other hyper-thread uses (`beside`), and which of them for an exclusive event
+ * (`spoiled`).  If any exclusive event is on the core or in the problem, requests may have at most half of the general
+ * counters (input->limited, limit): each hyper-thread uses half of them (Linux intel_ht_bug).
  */
 static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *input)
 {

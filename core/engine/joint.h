@@ -10,7 +10,7 @@
 #include "core/engine/session_core.h"
 
 /*
- * Resources that a placement must leave as they are, at most.  Of NetBurst's 18 counters each has an ESCR and a
+ * How many resources at most a placement must leave as they are.  Of NetBurst's 18 counters each has an ESCR and a
  * helper's ESCR, and events that tag share two registers.
  */
 #define UPMU_JOINT_HELD 40

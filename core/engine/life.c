@@ -19,7 +19,10 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Returns the counters that sessions may have for themselves: none on a PMU whose counters never stop. */
+/*
+ * Return the mask of the counters that the library may close and write here: those that no other software uses; none on
+ * a PMU whose counters never stop.
+ */
 static UPMU_APART uint32_t own_counters(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
@@ -81,8 +84,8 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
 }
 
 /*
- * Make our counters quiet: close their gates, end freezing, acknowledge old status bits, re-arm the interrupt.  Returns
- * false where a register faulted.
+ * Make the counters `mine` quiet: close their gates, end freezing, acknowledge old status bits, and re-arm the
+ * interrupt of a CPU.  If not `alone`, shared registers are left out.  Returns false where a register faulted.
  */
 static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
@@ -169,8 +172,8 @@ void upmu_life_end(struct upmu_meter *meter)
 }
 
 /*
- * Restore all registers, and make them unknown.  If they kept our values in the sleep, resume would take these for the
- * firmware's.  Returns false where a register faulted.
+ * Restore all registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
+ * take that for the firmware's.  Returns false where a register faulted.
  */
 static bool return_registers(struct upmu_meter *meter)
 {

@@ -45,8 +45,8 @@ uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu
 void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving);
 
 /*
- * Has upmu_placed_refuse() been called for a set with the same co-runners, while sessions might not have the same
- * counters?  With `may_move`, a refusal only because a co-runner would have to move does not count.
+ * Has upmu_placed_refuse() been called for this set with the same co-runners and with the same counters blocked for
+ * sessions?  With `may_move` the answer is no if that refusal was only because a co-runner would have to move.
  */
 bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
                           bool may_move);

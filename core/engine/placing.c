@@ -42,7 +42,7 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* Store a new place in the tally of an event that does not run, or whose session moves. */
+/* Store a new place in the tally of an event that does not run, or of a session whose events are being moved. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*

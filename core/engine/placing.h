@@ -44,8 +44,9 @@ bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, c
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Give up the counters of a session that does not run: make their registers idle.  Counters that another event has used
- * since, or that run, are left alone.
+ * Give up the counters of a session that does not run: session->counters becomes 0, and registers are made idle.
+ * Counters that another event has used since, or that run, are left alone.  Returns UPMU_OK, or UPMU_ERR_PORT where a
+ * register faulted.
  */
 enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session);
 

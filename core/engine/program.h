@@ -10,7 +10,11 @@
 #include "core/engine/session_core.h"
 
 /* Bits of upmu_program.flags.  Each tells something of the events of the set. */
-#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that other events share: valid where its counters are free */
+/*
+ * no event needs a register that events of other sets may need, too, and the session need not run alone: the placement
+ * is valid wherever its counters are free
+ */
+#define UPMU_PROGRAM_FREE 1u
 #define UPMU_PROGRAM_WRAPS 2u /* the count of at least one event wraps at the width of its counter */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow of an event also stores or resets counts of other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* an erratum's sequence is written before any register of the set that differs */

@@ -89,8 +89,8 @@ struct remote_read {
 };
 
 /*
- * Read one count of a set.  `meter`: where the session was seen to be linked, or NULL; `occupies`: whether the session
- * was seen to run.  Returns false where a register faulted.
+ * Read count number `i` of a set into *count, with its times and quality.  `meter`: where the session was seen to be
+ * linked, or NULL; `occupies`: whether the session was seen to run.  Returns false where a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
                      unsigned i, struct upmu_count *count)
@@ -159,7 +159,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
-    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session has left */
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session is on no CPU */
 
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);

@@ -340,7 +340,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(meter->unowned != 0, 0))
         stop |= meter->unowned & plan->come & ~plan->carried;
     idle = plan->come & ~(meter->running | meter->unowned);
-    if (idle) /* no session has these: a fault may have left one open, or its enable bit unknown */
+    if (idle) /* no session has these counters: a fault may have left one open, or its enable bit unknown */
         stop |= upmu_bank_open(&meter->bank, idle);
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;

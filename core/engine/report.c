@@ -39,9 +39,10 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * An overflow of `events` reads other events of the set: fold these, as their counts go into its records.  Or, if
- * `reset`, set their counts to 0.  The counter of one that samples is not loaded anew for that: it overflows once
- * before its sample is due, and then waits for the rest.
+ * For an overflow of `events`: fold those other events of the set whose counts go into its records.  Or, if `reset`,
+ * fold those that it resets, and set their counts to 0.  If such an event samples, its counter keeps its load: it
+ * overflows before the new period is over, without a sample, and is loaded with the rest then.  The count of a wide
+ * event is not reset.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {

@@ -437,7 +437,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, its thread does not end */
     if (thread) {
-        /* a limit of the session may exclude this CPU */
+        /* the session's limit may exclude the CPU where the thread runs */
         struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
@@ -484,7 +484,7 @@ static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
            (UPMU_UNCORE && call->meter && __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) != cpu);
 }
 
-/* How often a call is tried whose session or unit goes to another CPU meanwhile. */
+/* How often a call is tried, the first time included, if its session or unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
 /*
@@ -775,7 +775,10 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
     const struct these *these = argument;
     enum upmu_status status = UPMU_OK;
 
-    /* Link the sessions of the running thread that no switch has linked yet.  Those of other CPUs are refused below. */
+    /*
+     * Link the sessions of the running thread that no switch has linked yet.  Sessions that are on other CPUs are
+     * refused below.
+     */
     for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
         (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
     change_at_once(meter, these);

@@ -42,7 +42,9 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* A call for a session, with its arguments, so that it can run in the bracket of the CPU that it needs. */
+/*
+ * A call for a session: the function and its arguments, so that it can run in the bracket of the CPU where it has to.
+ */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
@@ -79,8 +81,8 @@ unsigned upmu_session_events(const struct upmu_session *session);
 void upmu_session_rewind(struct upmu_session *session);
 
 /*
- * Add the time since `started_ns` to the enabled time of a started session whose target is here, and set `started_ns`
- * to `now_ns`.  While the CPU sleeps nothing is added.
+ * Add the time since `started_ns` to the enabled time of a started session that is linked to a CPU or unit, and set
+ * `started_ns` to `now_ns`.  While that CPU or unit sleeps nothing is added.
  */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
@@ -91,8 +93,8 @@ static inline uint64_t upmu_session_clock(const struct upmu_session *session, ui
 }
 
 /*
- * A session leaves its counters: add the time since `running_ns` to the running time of its active set, and the time
- * since `started_ns` to its enabled time.
+ * When a session leaves its counters: add the time since `running_ns` to the running time of its active set and
+ * subtract it from the set's timeout (`left_ns`), and add the time since `started_ns` to the session's enabled time.
  */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
@@ -185,19 +187,23 @@ void upmu_session_end(struct upmu_session *session);
 #define UPMU_WAIT_EMPTY 2u
 
 /*
- * Store in a set the session whose chain has it.  `session` NULL: none has it, as its memory may outlive the session's.
+ * Note in a set the session whose chain has it.  `session` NULL: the set is in no chain any more; its memory may
+ * outlive the session's.
  */
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
-/* Forget the placements of all sets of a session, which is attached anew.  Returns whether an event samples. */
+/*
+ * Forget the placements of all sets of a session, and its tags, as it is attached anew.  Returns whether any of its
+ * events samples.
+ */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Give each event of a session a new tag of this meter, and the session a ticket. */
+/* Give each event of a session a new tag of this meter, and the session a new ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Link a session into the list of a meter's sessions, or unlink it.  A session whose tags are another meter's gets new
- * ones.
+ * Link a session into the list of a meter's sessions, or unlink it; it has no counters then.  A session whose tags are
+ * another meter's gets new ones when it is linked.
  */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
@@ -226,7 +232,10 @@ static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
     return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
 }
 
-/* Is the event's counter lent (upmu_set_lend())?  Then it holds a value that others than the library read. */
+/*
+ * Is the event's counter lent (upmu_set_lend())?  Then it holds a value of the host's choice, which software besides
+ * the library reads.
+ */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {
     return UPMU_LOANS && tally->lent;

@@ -28,8 +28,8 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
 }
 
 /*
- * Returns where the pointer to the first session of a list of started ones stands; the pointer is NULL if there is no
- * list.  Each limit (a CPU, or NULL: no limit) has a list of its own.
+ * Return the address of the pointer to the first session of the list of started sessions for `limit` (a CPU, or NULL:
+ * no limit).  The pointer is NULL if no started session has this limit.
  */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {

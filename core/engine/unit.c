@@ -30,7 +30,7 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 /* ---- Calls ---- */
 
-/* How often a call is tried whose unit goes to another CPU meanwhile. */
+/* How often a call is tried, the first time included, if its unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
 struct unit_call {
@@ -139,8 +139,8 @@ static void unlink_unit(struct upmu_unit *unit)
 /* ---- A register that several units of a package change, and that the last of them restores ---- */
 
 /*
- * Returns the row of the register that several units of a package need, or UPMU_NO_ROW.  Such a row is always the last
- * one of the table.
+ * Return the row of the register that several units of a package change, which is always the last one of the table;
+ * UPMU_NO_ROW: there is none.
  */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
@@ -670,8 +670,8 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 /* ---- Polls, ticks, and how often waiting sessions get counters ---- */
 
 /*
- * The longest time between two polls, in ns.  Less is needed where a counter passes half its range sooner, at its
- * highest rate.
+ * The longest time between two polls of a unit, in ns.  The interval is shorter if a counter could count half its range
+ * in less, at its highest rate.
  */
 #define LONGEST_NS UINT64_C(60000000000)
 
@@ -749,7 +749,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* Measure the time between ticks, where the host does not state it. */
+/* Update unit->tick_ns, the average time between two ticks, which is used where the host does not state it. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
     uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;

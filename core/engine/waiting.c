@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where counters are not enough for all: first sessions of the CPU, then sessions of the thread, of
- * both those that do not share; last sharing sessions, in the order of their tickets.
+ * Which sessions run where there are not counters enough for all.  First come sessions of the CPU that do not share,
+ * then sessions of the thread that do not share, last sharing sessions in the order of their tickets.
  *
  * Each switch and each tick looks at a few sessions, however many wait.  After a failed search no place is searched for
  * a session until other sessions run beside it (upmu_program.refused).
@@ -67,7 +67,10 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 
 #if UPMU_THREADS
 
-/* How many waiting sessions of a list a switch and a tick look at, and for how many a tick searches a place. */
+/*
+ * How many waiting sessions of a list a switch looks at, and how many a tick; for how many sessions a tick searches a
+ * place.
+ */
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
@@ -463,7 +466,7 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
  */
 struct selection {
     struct upmu_meter *meter;
-    uint32_t kept;      /* counters of running sessions that are no runners */
+    uint32_t kept;      /* counters of the running sessions that are no runners, and stay */
     uint32_t taken;     /* `kept`, and the counters of the runners and waiters that were chosen so far */
     uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
     uint64_t corunners; /* sum of the stamps of the sessions on `taken` */

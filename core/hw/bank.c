@@ -32,7 +32,7 @@ uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, u
     return bits;
 }
 
-/* Is any of these bits of bank->state set for a row? */
+/* Is at least one of the bits `state` set in bank->state of a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return bank->state[row] & state;
@@ -585,7 +585,7 @@ static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
         __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
 }
 
-/* Mark a register that has a shadow as known, as it is about to be written. */
+/* Mark a register that has a shadow as known and not put off, as it is about to be written. */
 static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 {
     if (row_is(bank, row, UPMU_ROW_SHADOWED))

@@ -73,7 +73,10 @@ static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank
 #endif
 }
 
-/* Returns the counters of a unit whose counts lack an unknown part, as a box was gone or reset; of a CPU 0. */
+/*
+ * Return the mask of a unit's counters whose counts lack an unknown part, as a box was gone or reset, since this was
+ * noted last; of a CPU 0.
+ */
 static inline uint32_t upmu_bank_lacks(const struct upmu_bank *bank)
 {
 #if UPMU_UNCORE
@@ -331,9 +334,10 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 #endif
 
 /*
- * In a handler: stop `counters` (bank->stopped), or let `counters` run again where the shadow has them open; the shadow
- * stays as it is.  Any other write of their registers lets them run again, too.  `keep_closed`: counters that the same
- * writes stop.
+ * In a handler: upmu_bank_handler_close() stops `counters`; upmu_bank_handler_open() lets `counters` run again where
+ * the shadow has them open, and stops the counters `keep_closed` that have their enable bits in the same registers.
+ * The shadow stays as it is: bank->stopped has the counters that are stopped though the shadow has them open.  Any
+ * other write of such a register by its shadow lets them run again, too.
  */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);

@@ -31,8 +31,8 @@ bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
 bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 
 /*
- * Get the found value of a shared register, which a CPU of the domain has stored by upmu_domain_remember(): the value
- * before the first CPU took over.  Returns false: there is none yet.
+ * upmu_domain_remember() stores the value that a shared register held before the first CPU of the domain took over;
+ * upmu_domain_recall() gets it.  Returns false: none is stored.
  */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-/* Returns the bits of a register that a step sets. */
+/* Return the mask of the bits of the register that a step sets. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
 }
 
-/* Returns the value that these bits get; all other bits are 0. */
+/* Return the value that a step gives the bits of its mask, in their places in the register; all other bits are 0. */
 static inline uint64_t upmu_step_value(const struct upmu_step *step)
 {
     return (uint64_t)step->value << step->shift;
@@ -25,7 +25,7 @@ static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t valu
     return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
-/* Returns a register's value in which the bits of the step's mask are as in the step's value. */
+/* Return `value`, a register's value, with the bits of the step's mask replaced by the step's value. */
 static inline uint64_t upmu_step_apply(const struct upmu_step *step, uint64_t value)
 {
     return value ^ ((value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask) << step->shift;
@@ -41,7 +41,7 @@ struct upmu_image {
     bool overfull; /* the memory had no room for a step, which is missing */
 };
 
-/* Steps that it takes to give up all counters of a PMU (upmu_backend.release), at most. */
+/* How many steps it takes at most to give up all counters of a PMU (upmu_backend.release). */
 #define UPMU_IMAGE_STEPS 48
 
 /* Return an image without steps, whose steps are to lie in the memory `step` with room for `room` of them. */

@@ -28,9 +28,9 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
 }
 
 /*
- * Make sure that the next read of a counter returns a value of now.  A read of one counter lets the hypervisor store
- * the values of all of them; a later read of another counter returns its stored value, once.  From now on the stored
- * values are returned no more.
+ * Forget that the hypervisor has stored values for later reads, so that the next read of a counter returns a value of
+ * now.  A read of one counter lets the hypervisor store the values of all; a later read of another counter returns its
+ * stored value, once.
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {

@@ -5,7 +5,7 @@
 
 #if UPMU_UNCORE
 
-/* The number of looks at a register that changes meanwhile.  Its low half wraps once in seconds. */
+/* How often a register that changes meanwhile is looked at in one read.  Its low half wraps once in seconds. */
 #define LOOKS 3u
 
 /*

@@ -110,9 +110,9 @@ struct placement {
     /* The state of the search. */
     uint8_t trail_count, decision_count; /* entries in use of `trail` and `decision` */
     uint8_t tries;                       /* not 0: upmu_placement_try() makes a pass */
-    uint32_t used;                       /* counters that a slot has got */
+    uint32_t used;                       /* mask of the counters that a slot has */
     uint32_t failed;                     /* requests that found no place in the last pass */
-    uint32_t unmatched;                  /* requests that may have a slot without a counter */
+    uint32_t unmatched;                  /* requests of which a slot may lack a counter */
     uint32_t changed;                    /* requests whose options changed since conclusions were drawn */
     uint32_t rounds;                     /* rounds that are left, of PLACE_ROUNDS */
     uint32_t witness;                    /* requests that cannot all be placed with the present decisions */
