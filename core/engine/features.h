@@ -123,7 +123,10 @@ static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_sessio
     upmu_user_page_leave(cpu, session);
 }
 
-/* A masked session is to be restarted: queues may get messages again.  Returns false if its format keeps it masked. */
+/*
+ * A masked session is to be restarted: its program is unblocked.  Returns false, and does nothing, if its format keeps
+ * it masked.
+ */
 static inline bool upmu_features_restart(struct upmu_session *session)
 {
     if (upmu_format_stays_masked(session))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions for all forms of a log's results (struct upmu_results_form). A call reads the log into its tables, then
- * writes. Before it writes into a buffer, it counts the bytes in a first pass: if these do not fit, nothing is written.
+ * writes. Before it writes into a buffer, it counts the bytes in a first pass: if these do not fit, nothing is written,
+ * and output->length says how many are needed.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"

@@ -8,7 +8,10 @@
 
 #include <upmu/results.h>
 
-/* A sampled event of a log. Equal events (same encoding and period) of several sources and sets are one kind. */
+/*
+ * A sampled event of a log. Events of several sources and sets with the same encoding, name and PMU, and the same
+ * period or frequency, are one kind.
+ */
 struct upmu_results_event {
     uint64_t period;
     uint32_t at;   /* position of the event's record in the log, in words of 8 bytes */

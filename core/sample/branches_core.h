@@ -44,8 +44,9 @@ bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, ui
 uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record);
 
 /*
- * Stop the branch stack of a CPU that is taken out of the machine or suspended; false: a register faulted. Context: a
- * bracket on this CPU.
+ * Stop the branch stack of a CPU that is taken out of the machine or suspended, if it was started, restore its
+ * registers, and forget that it was proved to work. Returns false if a register faulted. Context: a bracket on this
+ * CPU.
  */
 bool upmu_branches_end(struct upmu_meter *meter);
 
