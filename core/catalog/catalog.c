@@ -305,7 +305,7 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 
 /*
  * Case-fold the text into wanted->folded, and note its cuts in *wanted. *out_hash: the hash of the whole text. Returns
- * false if the text has bytes that no name has.
+ * false if the text has bytes of which fold_eight() sets bits in *high; no name has them.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
@@ -419,7 +419,7 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
 
 /*
  * Write the case-folded name of a unit mask to `folded`, with a separator and zeros behind it, as wanted_hash() does
- * for a text. Returns false if the name is empty, is too long or has bytes that no name has.
+ * for a text. Returns false if the name is empty or too long, or has bytes for which wanted_hash() returns false.
  */
 static bool fold_mask(const char *name, size_t length, char *folded)
 {
@@ -581,7 +581,7 @@ static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, 
 
 /*
  * Merge the unit masks of `taken` into a row; those in `named` are in the event's text, the others are defaults.
- * Returns false if their counter masks differ.
+ * Returns false if two of their counter masks differ, or one differs from the row's own.
  */
 static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named, struct upmu_row *row)
 {

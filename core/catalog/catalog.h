@@ -89,9 +89,8 @@ const uint8_t *upmu_catalog_foreign_at(unsigned i);
  * *out_masks, if `out_masks` is not NULL, receives all masks that were merged (bit n: unit mask n of the row).
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SUCH_EVENT (the id is of another catalogue, or there is no such row);
- * UPMU_ERR_NO_SUCH_MASK; UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (masks with different
- * wired counter masks).
- * Context: any.
+ * UPMU_ERR_NO_SUCH_MASK; UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (the wired counter
+ * masks of two unit masks differ, or those of the row and a unit mask). Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct upmu_event_id id,
@@ -102,7 +101,8 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
  * a group after a '.'). upmu_catalog_lookup() of this name gives an id that means the same: default masks that are in
  * force without being named can be missing.
  *
- * Returns the whole length; 0: there is no such row. At most `size` bytes including the NUL are written. Context: any.
+ * Returns the whole length; 0: the id is of another catalogue, or there is no such row. At most `size` bytes including
+ * the NUL are written. Context: any.
  */
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size);
 

@@ -267,8 +267,9 @@ const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
 
 /*
- * Replace the index in row->payload by the payload of the file. In a row of a unit that has no unit masks to choose,
- * the payload contains the event code (7:0) and the unit mask (15:8): they are moved to row->code and row->umask.
+ * Replace the index in row->payload by the payload of the file; by 0, if the row has no payload register (row->msr). In
+ * a row of a unit that has no unit masks to choose, the value in the file has the event code (7:0), the unit mask
+ * (15:8) and 32 bits of the payload (63:32): they are stored in row->code, row->umask and row->payload.
  */
 void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, struct upmu_row *row);
 
