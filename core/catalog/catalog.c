@@ -14,7 +14,7 @@
 
 #if UPMU_NAMES
 
-/* The multiplier of the hash of names, which processes eight letters at a time. */
+/* The multiplier of the hash of names. The hash takes eight letters of a name in each step. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /*
@@ -155,8 +155,8 @@ static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 }
 
 /*
- * Scale a hash to the range 0 to count - 1: the high half of the product, which spreads as evenly as a remainder and
- * needs no division.
+ * Map a 32-bit hash to the range 0 to `count` - 1: return the high half of hash * count, which spreads as evenly as a
+ * remainder and needs no division.
  */
 static uint32_t scaled_hash(uint32_t hash, uint32_t count)
 {
@@ -263,7 +263,10 @@ static inline unsigned bits_gathered(uint64_t bits)
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* Return the last length % 8 letters of a text as the low bytes of a word; zeros follow. */
+/*
+ * Return the last `length` % 8 letters of a text, which has `length` letters, as the low bytes of a word, the first of
+ * them lowest; the other bytes are 0.
+ */
 static inline uint64_t last_of(const char *text, unsigned length)
 {
     uint64_t eight = 0;
@@ -302,7 +305,7 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 
 /*
  * Case-fold the text into wanted->folded, and note its cuts in *wanted. *out_hash: the hash of the whole text. Returns
- * false if the text has bytes that no name has.
+ * false if the text has bytes of which fold_eight() sets bits in *high; no name has them.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
@@ -416,7 +419,7 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
 
 /*
  * Write the case-folded name of a unit mask to `folded`, with a separator and zeros behind it, as wanted_hash() does
- * for a text. Returns false if the name is empty, is too long or has bytes that no name has.
+ * for a text. Returns false if the name is empty or too long, or has bytes for which wanted_hash() returns false.
  */
 static bool fold_mask(const char *name, size_t length, char *folded)
 {
@@ -578,7 +581,7 @@ static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, 
 
 /*
  * Merge the unit masks of `taken` into a row; those in `named` are in the event's text, the others are defaults.
- * Returns false if their counter masks differ.
+ * Returns false if two of their counter masks differ, or one differs from the row's own.
  */
 static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named, struct upmu_row *row)
 {
@@ -727,7 +730,7 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
     return upmu_text_end(&text);
 }
 
-/* ---- Which catalogues there are ---- */
+/* ---- The built-in catalogues: by number, by name, and facts of one ---- */
 
 static const struct upmu_catalog *in_file(const uint8_t *file, unsigned i)
 {

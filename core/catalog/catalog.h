@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues inside the library: the packed form and functions that event.h does not declare.
- * The form is specified in docs/CATALOGUES.md.
+ * Event catalogues inside the library: the packed form of a catalogue, and functions that upmu/event.h does not
+ * declare. docs/CATALOGUES.md specifies the form.
  */
 #ifndef UPMU_CORE_CATALOG_H
 #define UPMU_CORE_CATALOG_H
@@ -33,8 +33,8 @@
 #define UPMU_CATALOG_NAME 121
 
 /*
- * A catalogue is its packed bytes: it has no pointers and needs no initialisation. Bytes 8 to 11 say how many bytes
- * before the catalogue its file begins; the file has the names.
+ * A catalogue, as its first packed bytes: it has no pointers and needs no initialisation. Catalogues lie in files (in
+ * memory); bytes 8 to 11 say how many bytes before the catalogue its file begins. The file has the names.
  */
 struct upmu_catalog {
     uint8_t byte[72];
@@ -52,7 +52,7 @@ static inline const char *upmu_catalog_other_name(const struct upmu_catalog *cat
  */
 extern const uint8_t upmu_catalog_data[];
 
-/* Return the i-th file of catalogues of units outside the cores, NULL after the last. Context: any. */
+/* Return the i-th file (in memory) of catalogues of units outside the cores; NULL after the last. Context: any. */
 #if UPMU_EVENTS_UNCORE
 const uint8_t *upmu_catalog_units_at(unsigned i);
 #else
@@ -63,7 +63,10 @@ static inline const uint8_t *upmu_catalog_units_at(unsigned i)
 }
 #endif
 
-/* Return the i-th file of built-in catalogues, NULL after the last; the files of cores are first. Context: any. */
+/*
+ * Return the i-th file (in memory) of built-in catalogues, except the files of upmu_catalog_foreign_at(); NULL after
+ * the last. Files of cores come first, then those of units. Context: any.
+ */
 #if UPMU_EVENTS_ALL
 static inline const uint8_t *upmu_catalog_file_at(unsigned i)
 {
@@ -74,8 +77,8 @@ const uint8_t *upmu_catalog_file_at(unsigned i);
 #endif
 
 /*
- * Return the i-th file of catalogues for other CPUs than x86's, NULL after the last; they are listed last. Context:
- * any.
+ * Return the i-th file (in memory) of catalogues for other CPUs than x86's; NULL after the last. upmu_catalog_builtin()
+ * counts these catalogues behind all others. Context: any.
  */
 #if UPMU_FOREIGN
 const uint8_t *upmu_catalog_foreign_at(unsigned i);
@@ -86,9 +89,8 @@ const uint8_t *upmu_catalog_foreign_at(unsigned i);
  * *out_masks, if `out_masks` is not NULL, receives all masks that were merged (bit n: unit mask n of the row).
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SUCH_EVENT (the id is of another catalogue, or there is no such row);
- * UPMU_ERR_NO_SUCH_MASK; UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (masks with different
- * wired counter masks).
- * Context: any.
+ * UPMU_ERR_NO_SUCH_MASK; UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (the wired counter
+ * masks of two unit masks differ, or those of the row and a unit mask). Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct upmu_event_id id,
@@ -99,14 +101,20 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
  * a group after a '.'). upmu_catalog_lookup() of this name gives an id that means the same: default masks that are in
  * force without being named can be missing.
  *
- * Returns the whole length; 0: there is no such row. At most `size` bytes including the NUL are written. Context: any.
+ * Returns the whole length; 0: the id is of another catalogue, or there is no such row. At most `size` bytes including
+ * the NUL are written. Context: any.
  */
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size);
 
-/* core/catalog/catalog_cpu.c: return the name of the PMU that a catalogue is for. Context: any. */
+/*
+ * core/catalog/catalog_cpu.c: return the name of the PMU that a catalogue is for; if the catalogue has none, its own
+ * name. Context: any.
+ */
 const char *upmu_catalog_pmu(const struct upmu_catalog *catalog);
 
-/* Is a catalogue for the CPU of this PMU: its family, model, stepping, core type? Context: any. */
+/*
+ * Is a catalogue for the CPU of this PMU, by vendor, family, model, stepping, core type and native model? Context: any.
+ */
 bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu);
 
 /*
@@ -114,10 +122,12 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
  */
 const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id);
 
-/* Are the rows of a catalogue architectural events, which a backend translates for its models? Context: any. */
+/*
+ * Is a catalogue the architectural one ("ix86arch"), whose events each backend translates for its models? Context: any.
+ */
 bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 
-/* Return the built-in catalogue for the CPU of a PMU; NULL: no catalogue is for that CPU. Context: any. */
+/* Return the built-in catalogue for the CPU of a PMU; NULL: none is for that CPU. Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 
 /*
@@ -126,7 +136,7 @@ const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
  */
 void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu);
 
-/* Do as upmu_catalog_nearest(), and store the similar name as well, which may be an alias. Context: any. */
+/* As upmu_catalog_nearest(), and store the similar name, too, which may be an alias. Context: any. */
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME]);
 

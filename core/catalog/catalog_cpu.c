@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues: the CPUs of a catalogue, and their PMU.  Pure; called when a PMU is detected or
- * chosen by name.
+ * Event catalogues: which CPUs a catalogue is for, and of which PMU.  Pure; called when a PMU is detected or chosen by
+ * name.
  */
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
@@ -10,15 +10,16 @@
 #if UPMU_NAMES
 
 /*
- * Between a catalogue's header and its first section stand the name of the PMU, 12 bytes, then six bytes for each CPU:
- * family, model, steppings (2), core type, native model.
+ * Between a catalogue's header and its first section stand the name of the catalogue's PMU (12 bytes), then six bytes
+ * for each CPU: vendor and family, model, steppings (2 bytes, bit n: stepping n), core type, native model.  A core type
+ * or native model of 0 stands for all.
  */
 #define PMU_NAME UPMU_OWN_HEADER
 #define CPUS (PMU_NAME + 12u)
 #define CPU_BYTES 6u
 #define FAMILY 0x7fu /* bits of the first byte that are the family; bit 7: the vendor is AMD */
 
-/* Return the bytes of the i-th CPU of a catalogue; NULL after the last. */
+/* Return the six bytes of the i-th CPU that a catalogue is for; NULL: there are no more. */
 static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
 {
     uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u));

@@ -39,7 +39,7 @@ static bool glob_matches(const char *glob, const char *text)
     return !*glob;
 }
 
-/* ---- Combinations of a composed row ---- */
+/* ---- The names of a composed row: combinations of its unit masks ---- */
 
 /*
  * Return the unit masks (bit n: mask n) of the n-th combination, from 0 on, that is listed of a composed row; 0: the
@@ -133,7 +133,7 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
     return UPMU_OK;
 }
 
-/* ---- The id of an encoding ---- */
+/* ---- Finding the id of an encoded event ---- */
 
 /*
  * In a row with UPMU_ROW_REVISIONS only these bits of `umask` are a unit mask. The other bits and the payload say which
@@ -221,7 +221,7 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
     return status;
 }
 
-/* ---- The most similar name ---- */
+/* ---- The name that is most similar to a misspelt one ---- */
 
 /*
  * Return how many letters must be inserted, removed or replaced to change one text into the other, both case-folded. If

@@ -16,7 +16,7 @@
 
 #define FILE_MOST 0x1000000u /* bytes of the greatest file */
 #define CHECKSUM 4u          /* bytes of the checksum at the end of the file */
-#define NAMES_MOST 0x10000u  /* the most names of one catalogue */
+#define NAMES_MOST 0x10000u  /* how many names one catalogue can have at most */
 
 /* Are the first `count` entries of a section all within the file or catalogue that begins at `base`? */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
@@ -160,7 +160,7 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
     while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
         size_t length = upmu_text_length(name);
 
-        /* More names than a catalogue can have: the list has no end. */
+        /* With more names than a catalogue can have, the file is refused: the list may have no end. */
         if (++names > NAMES_MOST || upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
             upmu_catalog_lookup(catalog, name, length, &found) != UPMU_OK || memcmp(&found, &id, sizeof id) != 0 ||
             (!alias && memcmp(name, back, length + 1) != 0))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Functions of catalogues for a library built without names: no catalogue exists.
- */
+/* Functions of catalogues for a library built without names (UPMU_NAMES is 0): there is no catalogue. */
 #include "core/catalog/catalog.h"
 
 #if !UPMU_NAMES

@@ -36,7 +36,7 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 #define SWITCHES 3u /* a code below 3 flips the style bits set in code + 1: bit 0: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
-#define FRAGMENT 8u /* letters of the longest fragment */
+#define FRAGMENT 8u /* the most letters that a code of the dictionary can stand for */
 
 /*
  * Set *out to the 8 bytes of a code's fragment. Returns how many of them, at the end, do not belong to the fragment: 0
@@ -276,7 +276,7 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
     return upmu_item_spell(file, upmu_name_item(file, number, room), out);
 }
 
-/* ---- Rows and aliases by name ---- */
+/* ---- Rows and aliases of a catalogue, found by the number of their name ---- */
 
 /*
  * Return the ascending list of the name numbers of a catalogue's rows or aliases; *out_count: how many it has. A small
@@ -364,7 +364,7 @@ void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct 
     out_id->row = (uint16_t)member;
 }
 
-/* ---- Contents of a row ---- */
+/* ---- Reading a row: payload, shape, unit masks ---- */
 
 uint64_t upmu_payload(const uint8_t *file, unsigned index)
 {

@@ -37,13 +37,14 @@ enum upmu_catalog_shared {
     UPMU_SHARED_CLASSES = UPMU_SECTION(36, 3, 3)        /* of unit masks: flags; cmask; group and UPMU_CLASS_... */
 };
 
-/* Sections of one catalogue; their offsets stand in the catalogue's own header. */
+/* Sections of one catalogue; their offsets stand in the header of the catalogue. */
 enum upmu_catalog_own {
     /* names of rows with unit masks: a bit for each length that one has (16 bytes), then a bit for each hash */
     UPMU_OWN_FILTER = UPMU_SECTION(24, 1, 144),
     /* the hash table: a displacement for each bucket (1 byte), then slots (small file: 1 byte, else 2) */
     UPMU_OWN_HASH = UPMU_SECTION(27, 1, 2),
-    UPMU_OWN_SHAPES = UPMU_SECTION(30, 2, 2),   /* numbers of the shapes that the catalogue uses; small file: none */
+    /* numbers, in SHAPES of the file, of the shapes that the catalogue uses; small file: none */
+    UPMU_OWN_SHAPES = UPMU_SECTION(30, 2, 2),
     /*
      * of each row: code; unit mask, or its index in MASKED; shape.  With UPMU_SHAPE_INDEXED: payload's index (2); shape
      */
@@ -56,7 +57,7 @@ enum upmu_catalog_own {
 };
 
 #define UPMU_FILE_DIRECTORY 39    /* where a file has the offsets of its catalogues, 3 bytes each */
-#define UPMU_OWN_HEADER 72        /* bytes of a catalogue's header */
+#define UPMU_OWN_HEADER 72        /* bytes of the header of a catalogue */
 #define UPMU_OWN_NAME 48          /* offset in the header of the catalogue's two names, 12 bytes each */
 #define UPMU_FILE_VERSION 5u
 #define UPMU_CATALOG_LEAST 216u     /* bytes of the smallest catalogue: its header, and the reach of UPMU_OWN_FILTER */
@@ -83,7 +84,7 @@ enum upmu_catalog_own {
 #define UPMU_LAST_RUN 0x80u    /* flag: no run follows in this set */
 /* The second byte of a run: how many unit masks it has, and two flags. */
 #define UPMU_RUN_MASKS 0x3fu
-#define UPMU_RUN_GOES_ON 0x40u /* flag: the run belongs to the same group as the run before */
+#define UPMU_RUN_GOES_ON 0x40u /* flag: the unit masks of this run are of the same group as those of the run before */
 #define UPMU_RUN_CLOSES 0x80u  /* flag: each unit mask of the run excludes the other masks of its group */
 #define UPMU_CLASS_GROUP 0x7fu
 #define UPMU_CLASS_LISTED 0x80u /* flag: listed names of a composed row contain the unit masks of this class */
@@ -250,7 +251,7 @@ unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsign
 /* Store the id of a member: of a row, or the id that an alias stands for. */
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id);
 
-/* Are the rows of a catalogue events of units outside the cores? */
+/* Are the rows of a catalogue events of units outside the cores (not of a core)? */
 static inline bool upmu_catalog_of_units(const struct upmu_catalog *catalog)
 {
     return (catalog->byte[23] & UPMU_OWN_UNITS) != 0;
@@ -266,8 +267,9 @@ const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
 
 /*
- * Replace the index in row->payload by the payload of the file. In a row of a unit that has no unit masks to choose,
- * the payload contains the event code (7:0) and the unit mask (15:8): they are moved to row->code and row->umask.
+ * Replace the index in row->payload by the payload of the file; by 0, if the row has no payload register (row->msr). In
+ * a row of a unit that has no unit masks to choose, the value in the file has the event code (7:0), the unit mask
+ * (15:8) and 32 bits of the payload (63:32): they are stored in row->code, row->umask and row->payload.
  */
 void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, struct upmu_row *row);
 

@@ -129,7 +129,7 @@ enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const s
 
 void upmu_session_ask(const struct upmu_session *session, struct upmu_session_info *out_info)
 {
-    /* Load the meter once: another CPU may take the session meanwhile. */
+    /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
     const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
     out_info->cpu = meter ? __atomic_load_n(&meter->cpu, __ATOMIC_RELAXED) : NULL;

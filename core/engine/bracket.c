@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Entering and leaving the bracket, and the work at its end.
- */
+/* Entering and leaving the bracket of a meter, and the work that is done at its end. */
 #include "core/engine/bracket.h"
 #include "core/util/apart.h"
 #include "core/hw/shared_page.h"
@@ -18,7 +16,7 @@ enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_sta
 
     *out_state = port_irq_save(port);
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* a unit's CPU can change */
-    if (UPMU_UNCORE && !cpu) /* a unit that is `live` without a CPU is on its way to another one */
+    if (UPMU_UNCORE && !cpu) /* a unit that is `live` without a CPU is on its way from one CPU to another */
         status = UPMU_LOAD(meter->live) ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
     else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
         status = UPMU_ERR_WRONG_CPU;
@@ -34,7 +32,10 @@ enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_sta
     return UPMU_OK;
 }
 
-/* Is there work for the end of a bracket? */
+/*
+ * Is there work for the end of a bracket: mail, sessions or a log line due, counters that have failed, claims to look
+ * at, or an overflow flag to be cleared of a running counter that only counts?
+ */
 static inline bool has_work(const struct upmu_meter *meter)
 {
     return upmu_interrupt_mail(meter) || meter->work_due || meter->failed || meter->claims_due ||
@@ -54,7 +55,8 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter, true);
     upmu_bracket_settle(meter);
-    if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
+    /* a repair, in a handler or in this call, has stopped sessions: write a line to the log */
+    if (meter->work_due & UPMU_DUE_LOG)
         upmu_reconcile_log(meter);
     /*
      * A counter that only counts has wrapped, and the wrap is counted: clear its flag, which would look like another
@@ -69,26 +71,27 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
 }
 
 /*
- * How often the end of a bracket looks for work.  If overflows come faster, the rest waits for the next local call,
- * tick or interrupt.
+ * How often in a row the end of a bracket looks for work and does it, and how often it begins such a row anew because a
+ * handler has left mail meanwhile.  If overflows come faster, the rest waits for the next local call, tick or
+ * interrupt.
  */
 #define ROUNDS 4u
 
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
 {
     /*
-     * A handler that comes between the last look and the clearing of `busy` leaves mail, which the second look finds; a
-     * later handler does its work itself.
+     * A handler that comes after has_work() was last false and before `busy` is cleared leaves mail: the check after
+     * the clearing finds it.  A handler that comes later finds `busy` cleared, and does its work itself.
      */
     for (unsigned rounds = 0;; rounds++) {
         for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
             settle_work(meter);
-        /* Not for a unit: in the bracket of a unit, handlers work on the CPU's own counters, sessions and pages. */
+        /* Not in the bracket of a unit: while it lasts, handlers use the CPU's counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         /*
-         * Counters that handlers stopped run again last, after the mail is read: a counter that also counted the rest
-         * of the bracket could overflow in it again and again.
+         * Let the counters that handlers stopped run again as the last step, after the mail is read.  If they counted
+         * the rest of the bracket, too, they could overflow in it again and again.
          */
         if (__builtin_expect(meter->bank.stopped != 0, 0) && !upmu_interrupt_mail(meter))
             upmu_interrupt_end(meter);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bracket: interrupts off, this CPU, one local call at a time.  Each local call runs inside.
+ * The bracket of a meter: interrupts are off, the executing CPU is the one that drives the meter, and one local call is
+ * in progress.  Each local call runs inside.
  */
 #ifndef UPMU_CORE_BRACKET_H
 #define UPMU_CORE_BRACKET_H
@@ -12,30 +13,36 @@
 #include <upmu/session.h>
 
 /*
- * Enter the bracket of a meter: switch interrupts off, and refuse another CPU, and a local call inside a local call.
- * Returns UPMU_OK, with *out_state for upmu_bracket_leave(); or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or (a unit)
- * UPMU_ERR_NO_CPU: interrupts are then as before.
+ * Enter the bracket of a meter: switch interrupts off, and mark the meter as busy.  Returns UPMU_OK, with the former
+ * interrupt state in *out_state for upmu_bracket_leave().  The other results leave interrupts as before:
+ * UPMU_ERR_WRONG_CPU (another CPU drives the meter), UPMU_ERR_BUSY (a local call on this meter is in progress, or the
+ * unit is on its way to another CPU), UPMU_ERR_NO_CPU (no CPU drives the unit).
  */
 enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_state);
 
 /*
- * Do what handlers and the call itself have left: mail, due work, faults, claims that no session needs.  Then leave the
- * bracket; interrupts are as `state` says.
+ * Do what handlers and the call itself have left: mail, due work, the repair after faults, claims that no session
+ * needs, pages of user mode, counters that handlers stopped.  Then leave the bracket, and restore the interrupt state
+ * `state`.
  */
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state);
 
-/* Do the due work, and the repair after faults, in the middle of a call. */
+/*
+ * In the middle of a call: let full sessions and due sets change what runs, and stop the sessions whose counters have
+ * failed.
+ */
 void upmu_bracket_settle(struct upmu_meter *meter);
 
 /*
- * Run a function on a meter, in its bracket.  Returns the function's status, or why the bracket could not be entered.
+ * Run a function on a meter, in the meter's bracket.  Returns the function's status; if the bracket could not be
+ * entered, the status of upmu_bracket_enter(), and the function was not run.
  */
 typedef enum upmu_status upmu_bracket_work(struct upmu_meter *meter, void *argument);
 enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument);
 
 /*
- * Run a function that needs a work area for a placement, but no CPU.  The area is that of the executing CPU, in its
- * bracket, or lies on the stack.  Returns as upmu_bracket_run().
+ * Run a function that needs a work area for a placement, but no particular CPU.  The area is that of the executing CPU,
+ * in its bracket; if there is no such CPU or it has no area, one on the stack.  Returns as upmu_bracket_run().
  */
 typedef enum upmu_status upmu_placing_work(struct upmu_place_work *work, void *argument);
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument);

@@ -24,8 +24,8 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
 }
 
 /*
- * After a new claim of `what` (a resource, or a UPMU_DOMAIN_COUNTER): its registers are unknown, as other CPUs may have
- * had them.
+ * After a new claim of `what`, which is a resource or a UPMU_DOMAIN_COUNTER: make its register unknown, as another CPU
+ * may have written it.  A counter also loses its tag.
  */
 static void forget_claim(struct upmu_meter *meter, unsigned what)
 {
@@ -50,10 +50,10 @@ static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
     return claim != UPMU_CLAIM_LOST;
 }
 
-/* Purposes of use_resources(), for the shared resources of an event. */
+/* The ways in which use_resources() uses the shared resources of an event. */
 enum purpose {
     CLAIM, /* claim the resources */
-    KEEP   /* note the values that the running event needs */
+    KEEP   /* tell the domain the values that the running event needs */
 };
 
 static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value, enum purpose purpose, uint64_t *needed)
@@ -66,9 +66,10 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
 }
 
 /*
- * Claim or keep the shared resources of an event on `counter`, in one of its ways, and add them to *needed (bit:
- * resource).  On a paired PMU the number of the counter is such a resource: both hyper-threads share it while neither
- * has an exclusive event there.  Returns false where another CPU has a claim.
+ * For an event on `counter`, in one of its ways: claim its shared resources (CLAIM), or note in the domain the values
+ * that it needs (KEEP).  *needed gets a bit for each of them.  On a paired PMU the number of the counter is such a
+ * resource, too: both hyper-threads share it while neither has an exclusive event there.  Returns false where another
+ * CPU has a claim.
  */
 static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
                           unsigned counter, enum purpose purpose, uint64_t *needed)
@@ -90,7 +91,7 @@ static bool use_resources(struct upmu_meter *meter, const struct upmu_event *eve
                    purpose, needed);
 }
 
-/* Tell the domain which values the running sessions need, and park all other claims. */
+/* For the running sessions: note in the domain the values that they need.  All other claims of this CPU are parked. */
 void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
 {
     uint32_t counters = 0;
@@ -181,7 +182,10 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters)
     return counters;
 }
 
-/* A counter of the host may need a resource: leave that resource as the host has set it. */
+/*
+ * If a counter that the host has reserved needs a resource (an ESCR), which its select tells, do not restore the
+ * register of that resource: it stays as the host has set it.
+ */
 static void spare_watchdog(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -220,10 +224,10 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     last = upmu_domain_end(domain, meter->domain_number);
     used = __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     upmu_bank_inherit(&meter->bank, last);
-    /* Counters that no CPU has written are still the firmware's, and may be running: leave them alone. */
+    /* The firmware's shared counters that no CPU has written may be running: their selects are not restored. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
         meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    /* Used counters that the host has reserved since are left alone. */
+    /* Used counters that the host has reserved since keep the host's values. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
     fine = restore_counters(meter, counters);

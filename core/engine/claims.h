@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Claims of this CPU on counters and resources that other CPUs share.
- */
+/* Claims of a CPU in its domain: on counters and resources that other CPUs share. */
 #ifndef UPMU_CORE_CLAIMS_H
 #define UPMU_CORE_CLAIMS_H
 
 #include <upmu/cpu.h>
 #include "core/engine/joint.h"
 
-/* The domain where a meter's shared parts are claimed, or NULL. */
+/* Return the domain where a meter's shared parts are claimed; NULL: the meter has none, or the build has no domains. */
 static inline struct upmu_domain *upmu_meter_domain(const struct upmu_meter *meter)
 {
     return UPMU_DOMAINS ? meter->domain : NULL;
 }
 
-/* May a placed set use parts that other CPUs see? */
+/*
+ * May a placed set use parts that other CPUs share?  Yes, in a domain, if it has shared counters, if the PMU is paired,
+ * or if an event has a payload register and the PMU shares resources.
+ */
 bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set *set);
 
 /*
- * Claim all shared parts of a joint problem's places.  Returns false where another CPU has a claim: upmu_claims_trim()
- * then parks what was claimed before that.
+ * Claim all shared counters and resources of the places in `joint`.  Returns true without a domain; false where another
+ * CPU has a claim: the claims that were got before stay until upmu_claims_trim() parks them.
  */
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint);
 
 /* As upmu_claims_take(), for the placement that a set has.  Returns false in a handler, which may claim nothing. */
 bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set);
 
-/* Tell the bank which registers other CPUs of the domain see, too. */
+/* Mark in the bank the registers of shared counters and resources, which other CPUs of the domain also write. */
 void upmu_claims_share(struct upmu_meter *meter);
 
-/* Has another CPU of the domain taken over, too? */
+/* Has another CPU of the domain taken over its PMU and not left yet?  False without a domain. */
 bool upmu_claims_others(const struct upmu_meter *meter);
 
 /*
- * Claim those of these counters that CPUs share.  Returns the counters that are not shared or are claimed now;
- * upmu_claims_trim() parks the claims.
+ * Claim those of these counters that CPUs share.  Returns the mask without the counters that another CPU has claimed;
+ * counters that are not shared stay in it.  The claims last until upmu_claims_trim() parks them.
  */
 uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Write back the values that were found at take-over.  Shared registers: only the last CPU of the domain does it, with
- * the values that the first one found.  Returns false where a register faulted.
+ * End this CPU's part in the domain, and write back the register values that were found at take-over.  In shared
+ * registers the last CPU of the domain alone does that, with the values that the first one found.  Registers of
+ * counters that the host reserved stay as they are.  Returns false where a register faulted twice.
  */
 bool upmu_claims_restore(struct upmu_meter *meter);
 

@@ -4,8 +4,9 @@
  *
  * A counter that only counts is not written, with few exceptions (upmu_count_is_written()): `base` is its value when
  * `total` was right, and the difference modulo its width is what it has counted since.  A sampling counter is loaded
- * negative, so that passing zero clears its top bit.  When the next sample is due is kept as a total, which carries
- * every overshoot and every shortest-period correction by itself.
+ * negative, so that passing zero clears its top bit.  `due`, when the next sample is due, is a total: so events that
+ * were counted beyond it, or because a load is longer than the rest of the period, belong to the next period without
+ * further work.
  */
 #include "core/engine/count.h"
 #include "core/util/bits.h"
@@ -29,7 +30,7 @@ UPMU_APART uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct 
      */
     if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         delta = (uint32_t)delta;
-    /* A transaction that is rolled back can make the value smaller: count 0 instead of a negative number. */
+    /* A transaction that is rolled back can make the value smaller (`falls`): count 0, not a negative number. */
     if (tally->falls && (delta >> (pmu->counter[counter].width - 1u) & 1u))
         delta = 0;
     return delta;
@@ -58,7 +59,7 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     UPMU_STORE(tally->base, value);
 }
 
-/* Where a close loses a carry, the counter was added just before the close, so the rest is less than 2^32. */
+/* Where a close can lose a carry, add_before() has added the counter just before the close: the rest is below 2^32. */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
 {
     if (upmu_count_is_late(meter->pmu, counter, delta))
@@ -72,8 +73,8 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
     unsigned width = pmu->counter[counter].width;
 
     /*
-     * A counter of 64 bits never goes round.  2^40 events take 2^36 ns at four for each clock of 4 GHz; 2^48 events
-     * take 2^39 ns at 512 for each ns.  A stamp is 2^20 ns.
+     * A counter of 64 bits never goes round, and below 40 bits time proves nothing.  2^40 events take at least 2^36 ns,
+     * at 16 events a ns (four in each clock of 4 GHz); 2^48 events take 2^39 ns at 512 a ns.  A stamp is 2^20 ns.
      */
     return value >= tally->base && width >= 40 && width < 64 &&
            (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
@@ -117,7 +118,7 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
     ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), tally->frequency, &rest);
     if (ideal > UPMU_LONGEST_PERIOD >> 1)
         ideal = UPMU_LONGEST_PERIOD >> 1;
-    /* Go an eighth of the way: a sample long ago tells little of what is to come. */
+    /* Go an eighth of the way to the ideal period: a sample long ago tells little of the events to come. */
     if (ideal > tally->period)
         UPMU_STORE(tally->period, tally->period + ((ideal - tally->period + 7u) >> 3));
     else
@@ -162,8 +163,8 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
     /*
-     * An erratum wants periods that are multiples of 1 << step_log2: a sample that is due before a multiple is taken
-     * there.
+     * An erratum wants periods that are multiples of 1 << step_log2: round up, so that the sample is taken at the first
+     * multiple after it is due.
      */
     wait += steps;
     if (tally->throttled || wait > longest)
@@ -195,8 +196,8 @@ bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
 #if UPMU_UNCORE
 
 /*
- * Mark the events on the counters of a box that was gone or reset (`hole`), except `begun`, which begins to count
- * there.
+ * Set `hole` of the running events on counters of a box that was gone or reset, except of `begun`, which begins to
+ * count there now.  Remove the tags of these counters, and forget which boxes it were (bank.lacks).
  */
 static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_tally *begun)
 {
@@ -248,7 +249,7 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone has lost what was written: load idle counters anew */
+    if (!fine) { /* a box that is gone loses what is written: load counters without session anew later */
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }
@@ -340,8 +341,9 @@ bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsign
 }
 
 /*
- * The interrupt of this wrap may still come.  Its flag is cleared by that interrupt, by the end of the call, or before
- * the next event.
+ * The interrupt of this wrap may still come.  If the wrap was not seen in the value of a sampling counter, its status
+ * bit may be set, too: `flagged` has the event's counters until the bit is cleared, by the handler of that interrupt,
+ * at the end of the call, or before the next event begins on the counter.
  */
 UPMU_APART void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
@@ -402,7 +404,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         meter->flagged |= UPMU_BIT32(counter);
-    /* Where a close loses a carry, a counter that overflowed may look as if it had not. */
+    /* Where a close loses a carry, a counter that has overflowed may not show it: load it anew in any case. */
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
         meter->slot[counter].tag = 0;
     tally->throttled = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From raw counter values to 64-bit counts and due samples, and from these to start values.  To be called in a bracket,
- * or in a handler that interrupted none.  While a session's counts change, its sequence is odd.
+ * Functions that turn values of counters into 64-bit counts and due samples, and counts into the values that counters
+ * are loaded with.  To be called in a bracket, or in a handler that interrupted none.  Callers make session->sequence
+ * odd while they change counts, so that readers on other CPUs notice.
  */
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
@@ -10,77 +11,102 @@
 #include "core/hw/register.h"
 #include "core/engine/session_core.h"
 
-/* Value of upmu_tally.to_switch: the session's next set is due. */
+/*
+ * Value of upmu_tally.to_switch: the session's next set is due.  Smaller values: so many overflows are left until then.
+ * 0: overflows switch no set.
+ */
 #define UPMU_SWITCH_NOW 0xffffffffu
 
-/* Does this tally sample?  In a build without sampling no tally does. */
+/* Does the event of this tally sample (has it a period)?  In a build without sampling none does. */
 static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 {
     return UPMU_SAMPLING && UPMU_LOAD(tally->period);
 }
 
-/* Does the count of an event wrap as its counter does (UPMU_SAMPLING_WRAP)? */
+/* Does the count of event number `i` wrap at the width of its counter (UPMU_SAMPLING_WRAP)? */
 static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 {
     return UPMU_SAMPLING && set->tally[i].wraps;
 }
 
 /*
- * Reduce the count of an event for which upmu_count_wraps() is true to the width of its counter, or, if it is not
- * placed, of the first counter that it can have.
+ * Return the low bits of `count`, as many as the counter of event number `i` has.  If the event is not placed, the
+ * width is that of the lowest counter that it can have.  For events for which upmu_count_wraps() is true.
  */
 uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
                             uint64_t count);
 
-/* Add what a counter has counted since the base of its tally; `value` becomes the base. */
+/*
+ * Add to `total` what a counter, which may run, has counted since the tally's base; `value` becomes the base.  Sets
+ * meter->seen_counting if that is not 0.  Sets `hole` if the counter may have gone round (upmu_count_is_late()).
+ */
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
-/* Convert a time to the unit of upmu_tally.turned, 2^20 ns. */
+/* Convert a time to a stamp, the unit of upmu_tally.turned: 2^20 ns.  A stamp has 32 bits, and wraps after 52 days. */
 static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 {
     return (uint32_t)(now_ns >> 20);
 }
 
 /*
- * Before a fold of a counter that only counts and whose overflow was flagged: did the counter go all the way round
- * since its base, so that its value does not show the wrap?  The flag may also belong to an overflow that is folded
- * already, and come late.  So a round must have had time enough: 2^40 events take a minute, 2^48 nine.
+ * Before a fold of a counter that only counts and whose overflow was flagged: did the counter go all the way round, so
+ * that `value` is not below the base though it has wrapped?  The flag alone does not prove it: it may belong to an
+ * overflow that is folded already.  So enough time must have passed since `turned`: 69 s for counters of 40 to 47 bits,
+ * nine minutes for wider ones.  Always false for less than 40 bits, and for 64.
  */
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
                        uint64_t now_ns);
 
-/* Has a sampling counter passed zero?  The value decides. */
+/*
+ * Has a sampling counter passed zero, as its value shows?  A counter is loaded with its top bit set, and a clear top
+ * bit says yes.
+ */
 static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
 {
     return !(value >> (pmu->counter[counter].width - 1u) & 1u);
 }
 
-/* After a fold: is a sample due?  If so, moves `due` on, and counts periods that passed without a sample as lost. */
+/*
+ * After a fold: has an event that samples reached `due`?  If so, begin the next period: move `due`, keep the length of
+ * the period that ended in `ended`, and count it in `overflows`.  Further periods that have passed count in `overflows`
+ * and `lost`.  `to_switch` falls by all of these, and becomes UPMU_SWITCH_NOW at the end.
+ */
 bool upmu_count_due(struct upmu_tally *tally);
 
-/* Set a tally's count to `total`, and begin a full period. */
+/*
+ * Set a tally's count to `total`, and begin a period of full length without random part.  The event's counter is lent
+ * no more.
+ */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
-/* Set the count of a tally and when its next sample and switch are due as `from` says.  The session is detached. */
+/*
+ * Set the count of a tally and, if its event samples, when its next sample and switch are due, to the values of `from`.
+ * The session is detached.
+ */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
-/* Set the number of events until the next sample: a period and its random part. */
+/* Set `reset`, the length of the next period in events: `period` and a random part (`random_mask`). */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 
 /*
- * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is enabled
- * time.
+ * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is the
+ * session's enabled time.  Nothing changes if no time has passed since the last call.
  */
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 
-/* The longest period that a caller may ask for. */
+/* The longest period that a caller may ask for, in events: 2^63 - 1. */
 #define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
 
-/* Returns the value to load so that the counter overflows when the next sample is due. */
+/*
+ * Return the value to load so that the counter overflows when the next sample is due.  The counter waits for at least
+ * the shortest period of the PMU and of the event, for no more events than its width allows, and for as many as that if
+ * the tally is throttled.
+ */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
 /*
- * May a counter have gone round, because it has counted more than half its range where no interrupt tells of overflows?
+ * May a counter have gone round unseen, as `delta` is more than half of its range?  Only where a PMU reports no
+ * overflows (UPMU_PMU_NO_PMI); false elsewhere.
  */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
 {
@@ -88,99 +114,132 @@ static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned count
            delta >> (pmu->counter[counter].width - 1u);
 }
 
-/* Read a counter, and make its value the base of the tally.  Returns false where a register faulted. */
+/*
+ * Read a tally's counter, and make its value the base; for a unit the sum of all its boxes.  Returns false where a
+ * register faulted or a box did not answer.
+ */
 bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* Does an event write its counter when it begins to count?  If not, the counter is read instead. */
+/*
+ * Is a counter written when this event begins to count?  Yes if the event samples, is wide, or its counter is lent; if
+ * counters stop at their end; or if programs may read counters (then not for a metric).  If not, the counter is read
+ * instead.
+ */
 bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
 /*
- * If the event writes its counter, which is closed or stands still: write the start value.  If not: read the counter.
- * The value becomes the base.  Returns false where a register faulted.
+ * Write the start value of an event to its counter, which is closed or stands still; if the event writes none
+ * (upmu_count_is_written()), read the counter.  The value becomes the base.  If the event does not sample, flagged
+ * status bits of its counters are cleared first.  Returns false where a register faulted.
  */
 bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /*
- * Give a counter that is closed, or stands still, its event's start value and tag.  Returns false where a register
- * faulted.
+ * Begin an event on its counter, which is closed or stands still: write the start value or read the counter, as
+ * upmu_count_is_written() says; give its counters its tag; note in `turned` that its value began now, and in
+ * meter->used that its registers are written.  Returns false where a register faulted.
  */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
 /*
- * For the target of a cascade: note in `ran` whether its initiator has overflowed.  Returns false where a register
- * faulted.
+ * For the target of a cascade: set `ran` if the counter that starts it (its initiator) has overflowed.  For other
+ * events nothing is done.  Returns false where a register faulted.
  */
 bool upmu_count_armed(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* If a box of a unit was found gone or reset: mark the count of each event that runs on its counters (`hole`). */
+/*
+ * If a box of a unit was found gone or reset: set `hole` of each running event on its counters, and remove the tags of
+ * these counters.
+ */
 void upmu_count_note_lacks(struct upmu_meter *meter);
 
-/* Read the counter of an event, after upmu_count_armed().  Returns false where a register faulted. */
+/*
+ * Call upmu_count_armed(), read `counter` for an event, then do as upmu_count_note_lacks() does.  Returns false where a
+ * register faulted.
+ */
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
 /*
- * Returns the last difference of a counter that stops, corrected.  If the counter may have gone round, the tally is
- * marked (`hole`).
+ * Return `delta`, the last difference of a counter that stops, corrected where a close loses a carry and where a count
+ * can fall.  If the counter may have gone round, the tally is marked (`hole`).
  */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 
 /*
- * The end of upmu_count_take() for an event that has wrapped or samples, whose base is already the counter's value.
- * Returns whether a sample is due.
+ * The part of upmu_count_take() for an event that has wrapped or samples, after `base` has become the counter's value.
+ * Notes the wrap; if the event samples, begins the next period when one has ended, adapts it to a frequency, and
+ * removes the counter's tag if it must be loaded anew.  Returns whether a sample is due.
  */
 bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                     unsigned counter, bool wrapped, uint64_t now_ns);
 
-/* upmu_count_take() for a single event of any kind, with its corrections.  Returns whether a sample is due. */
+/*
+ * Add what the counter of one event, which no longer runs, has counted since the tally's base; `value` becomes the
+ * base.  For callers that have no `bits` and `odd` for upmu_count_take(): all corrections are made.  Sets
+ * meter->seen_counting if anything was counted.  Returns whether a sample is due.
+ */
 bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
-/* As upmu_count_take_one(), for a session that a fault ends: a due sample counts as lost. */
+/*
+ * As upmu_count_take_one(), for a session that ends because a register faulted: a sample that is due is not stored, but
+ * counts in `lost`.
+ */
 void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                             uint64_t value, uint64_t now_ns);
 
-/* Read a counter that may run, and add to its tally what it has counted.  Returns false where a register faulted. */
+/*
+ * Read the counter of an event, which may run, and fold it; note the interrupt that may come if the counter has
+ * wrapped.  Returns false where a register faulted: nothing is added.
+ */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
 /*
  * Note that the counter of an event that leaves could not be read: its last part is in no count (`hole`), the counter
- * is failed, and an interrupt of it may come.
+ * loses its tag, the event's counters are failed, and an interrupt may still come.
  */
 void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* Mark the events of a session's active set (`hole`): an unknown part is missing in their counts. */
+/* Set `hole` of all events of a session's active set: an unknown part is missing in their counts. */
 void upmu_count_mar(struct upmu_session *session);
 
-/* Note that a counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
+/*
+ * Note that an event's counter has passed zero: `turned` becomes now, and its interrupt may still come.  If a sampling
+ * counter's value does not show it (`passed` false), the event's counters are flagged (meter->flagged), too.  On a PMU
+ * without interrupts only `turned` changes.
+ */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
 /*
- * Flag these counters on a port without interrupts: their status bits may be set since a time when no session counted
- * them.
+ * On a port without interrupts: note in meter->flagged that the status bits of these counters may be set from a time
+ * when no session counted on them.  Elsewhere nothing is done: the handler clears such bits.
  */
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Clear the status bits of these counters that meter->flagged has: an old bit would look like an overflow of the event
- * that counts there from now on.  Returns false where a register faulted.
+ * Clear the status bits of those of these counters that are in meter->flagged, and remove them from it.  An old bit
+ * would look like an overflow of the event that counts there from now on.  Returns false where a register faulted.
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Expect interrupts of counters that are taken away unread: those that are open may have overflowed. */
+/* Expect interrupts of those of these counters that are open: they are taken away unread, and may have overflowed. */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
-/* Make registers unknown that a box of a unit has lost, so that they are written before these counters run again. */
+/*
+ * Of these counters, if a box of the unit was reset: make their selects unknown, so that they are written before the
+ * counters run again.
+ */
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
 
-/* Does closing a counter lose a carry?  Then the engine adds its count just before the close. */
+/* Can closing a counter lose a carry (UPMU_PMU_CARRY_LOST)?  Then the engine adds its count just before the close. */
 static inline bool upmu_count_adds_first(const struct upmu_meter *meter)
 {
     return upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST);
 }
 
 /*
- * The second counter of a wide event has the 16 upper bits.  It is loaded with all of them set, so that both counters
- * overflow together when the first one does.
+ * The value that the second counter of a wide event is loaded with.  That counter has the upper 16 bits of the event's
+ * value.  All of them set, both counters overflow together when the first one does.
  */
 #define UPMU_WIDE_LOAD UINT64_C(0xffff)
 
@@ -189,11 +248,17 @@ static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && tally->wide;
 }
 
-/* Returns the difference of two values, corrected on PMUs that lose a carry and for counts that can fall. */
+/*
+ * Return `delta`, the difference of two values of a counter, corrected on PMUs that lose a carry and for counts that
+ * can fall.
+ */
 uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                             uint64_t delta);
 
-/* Returns the events between two values of a tally's counter, given their difference. */
+/*
+ * Return how many events the difference of two values of a tally's counter stands for: its low bits, as many as the
+ * counter has, corrected by upmu_count_correct() where that is needed.
+ */
 static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                                         uint64_t difference)
 {
@@ -205,8 +270,9 @@ static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct
 }
 
 /*
- * Add what a counter has counted that does not run any more; `value`: its value.  `bits`: the mask of its width; `odd`:
- * its PMU or event needs a correction.  The difference is ORed into *seen.  Returns whether a sample is due.
+ * Add to a tally what its counter, which does not run any more, has counted since the base; `value`, its value, becomes
+ * the base.  `bits`: the mask of the counter's width; `odd`: its PMU or event needs a correction.  The difference is
+ * ORed into *seen.  Returns whether a sample is due.
  */
 static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
                                    struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * CPUs: initialisation and end, sleep, ticks, polls.
- */
+/* CPUs: initialisation and end, sleep, clearing, ticks, polls, verification. */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -210,8 +208,8 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 }
 
 /*
- * Run `own` on the CPU's own PMU, then `unit` on the units that it drives.  Returns the first status that is not
- * UPMU_OK.
+ * Run `own` on the CPU's own PMU, then `unit` on each unit that the CPU drives; not on the units if the CPU's bracket
+ * could not be entered.  Returns the status of `own`, or if that is UPMU_OK the first other status of a unit.
  */
 static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_bracket_work *own, upmu_bracket_work *unit)
 {
@@ -253,7 +251,7 @@ static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
     if (meter->machine->only_cpu == meter->cpu)
         meter->machine->only_cpu = NULL;
     upmu_features_end(meter->cpu);
-    /* The PMU is given back: a second upmu_cpu_fini() finds nothing to do. */
+    /* The PMU is given back: a second upmu_cpu_fini() finds no PMU, and does nothing. */
     UPMU_STORE(meter->pmu, NULL);
     meter->work = NULL;
     return status;
@@ -316,7 +314,7 @@ enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
     enum upmu_status status = UPMU_OK;
     uintptr_t irq = 0;
 
-    if (port) { /* Interrupts are off: a unit that differs cannot be closed from another CPU before it is named. */
+    if (port) { /* interrupts are off, so that no other CPU closes a unit before `why` has its address */
         irq = port_irq_save(port);
         status = upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL);
         if (status == UPMU_OK)

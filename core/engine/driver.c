@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Choosing the CPU that drives a unit.
- */
+/* Choose the CPU that drives a unit. */
 #include "core/engine/driver.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
@@ -33,8 +31,8 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
 }
 
 /*
- * Can a CPU access the unit, and how near is it (0: nearest)?  MSRs of a unit are seen by the CPUs of its die or L3
- * alone.
+ * Can a CPU access the unit?  A unit in MSRs is seen by the CPUs of its die or L3 only, any other one by all CPUs.
+ * *out_distance gets 0 on the same die, 1 in the same package, else 2.
  */
 static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
@@ -64,7 +62,10 @@ static unsigned driven_units(const struct upmu_cpu *cpu)
     return count;
 }
 
-/* Is `cpu` the better choice: nearer, else with fewer units, else initialised earlier? */
+/*
+ * Is `cpu` a better driver of the unit than `than`?  The nearer CPU is; at equal distance the one that drives fewer
+ * units, else the one that was initialised earlier.
+ */
 static bool is_better(const struct upmu_unit *unit, const struct upmu_cpu *cpu, const struct upmu_cpu *than)
 {
     unsigned distance, other;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Dry run: list the register writes that the start of a session would make, without hardware.
- */
+/* Dry run: list the register writes that the start of a session would make.  No register is written. */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
@@ -16,7 +14,9 @@ struct dry_start {
     struct upmu_dry_run *dry_run;
 };
 
-/* The bank and the steps of a dry run.  They lie in the memory that the placement has used. */
+/*
+ * The bank and the steps of a dry run.  They lie in the placement's work area, whose content is no longer needed then.
+ */
 struct dry_registers {
     struct upmu_bank bank;
     uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* states, shadows and found values of the bank */

@@ -93,8 +93,8 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     if (turns < 2 || !times)
         return count->value - count->raw;
     /*
-     * Shift the counts until twice their square fits: no term exceeds the square, though sums of many turns may be
-     * larger.
+     * Shift `counts` right until twice its square fits into 64 bits.  No term of V exceeds that square, because sum c²
+     * is at most (sum c)².
      */
     while (counts >> shift >= COUNTS_LIMIT)
         shift++;
@@ -110,7 +110,9 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;
-    /* The error of the whole time: times enabled / running, rounded up. */
+    /*
+     * So far the bound is for the running time.  For the enabled time it is enabled / running times larger; rounded up.
+     */
     bound = upmu_muldiv(bound, count->enabled_ns, count->running_ns);
     return bound + (bound != ~UINT64_C(0));
 }

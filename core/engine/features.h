@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where optional features hook into the engine, in one table: what is built in, and when it is called.  The engine
- * names the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/ENGINE.md,
- * "Features").
+ * Where optional features hook into the engine.  A row of the table is a moment at which the engine calls a function of
+ * this file, a column a group of features; the cell says what they do then, and is empty if nothing.  The engine names
+ * the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/ENGINE.md, "Features").
  *
  *                                  sampling units,    pages for user mode     formats, messages
  *                                  branch records,
@@ -41,7 +41,8 @@ static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struc
 }
 
 /*
- * A plan has closed its counters and taken no count yet, or an interrupt has stored its samples (core/sample/drain.h).
+ * A plan has closed its counters and taken no count yet, or an interrupt has stored its samples: empty the buffer of
+ * hardware that stores samples itself (core/sample/drain.h; no such hardware as yet).
  */
 static inline void upmu_features_closed(struct upmu_meter *meter, const struct upmu_frame *frame)
 {
@@ -61,45 +62,46 @@ static inline bool upmu_features_hide(const struct upmu_meter *meter)
     return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
 }
 
-/* Has the end of a local call anything to do for pages of user mode? */
+/* Has the end of a local call pages of user mode to write, or the right to execute RDPMC to change? */
 static inline bool upmu_features_wait(const struct upmu_cpu *cpu)
 {
     return UPMU_USER_PAGES && (upmu_user_pages_any(cpu->meter.machine) || cpu->pages || cpu->user_reads);
 }
 
-/* At the end of a local call, in its bracket: write the pages of user mode. */
+/* At the end of a local call, in the bracket of the CPU: write the pages of user mode. */
 static inline void upmu_features_leave(struct upmu_cpu *cpu)
 {
     if (upmu_features_wait(cpu))
         upmu_user_pages_write(cpu);
 }
 
-/* A CPU is initialised; perhaps its take-over fails afterwards. */
+/* A CPU is about to take over its PMU in upmu_cpu_init(), which may fail afterwards. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
     /*
-     * Which threads could read counters here before is unknown.  Without the hook allow_rdpmc it makes no difference.
+     * An earlier life of this CPU may have left user mode the right to execute RDPMC: machine->user_reads is 2
+     * (unknown) once any session had a page.  Without the hook allow_rdpmc the library does not change the right.
      */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
 
-/* A CPU wakes up: the registers with the right to read were lost. */
+/* A CPU wakes up.  The register with the right to execute RDPMC was lost in the sleep: set it anew. */
 static inline void upmu_features_wake(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->user_reads)
         cpu->user_reads = 2;
 }
 
-/* Does a sampling unit run, whose registers a call is about to clear? */
+/* Does an IBS unit of the CPU run?  Then a call may not clear its registers. */
 static inline bool upmu_features_run(const struct upmu_cpu *cpu)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]);
 }
 
 /*
- * A CPU leaves or sleeps: stop its branch stack and IBS units.  Returns false where a register faulted.  In a local
- * bracket.
+ * A CPU leaves or sleeps: stop its branch stack and its IBS units, and restore their registers.  Returns false where a
+ * register faulted.  In a local bracket.
  */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
@@ -108,20 +110,23 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* A CPU has left: no session of the CPU is read any more. */
+/* A CPU has left: its own sessions are read by no program any more. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
     /* threads: a program that has taken a counter's number from its page may use it next */
     cpu->readers &= UPMU_READS_THREAD;
 }
 
-/* A session leaves its CPU: close its page.  In a local bracket. */
+/* A session leaves its CPU: take its page out of the CPU's list, and write it.  In a local bracket. */
 static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     upmu_user_page_leave(cpu, session);
 }
 
-/* A masked session is to be restarted.  Returns false: its format keeps it masked. */
+/*
+ * A masked session is to be restarted: its program is unblocked.  Returns false, and does nothing, if its format keeps
+ * it masked.
+ */
 static inline bool upmu_features_restart(struct upmu_session *session)
 {
     if (upmu_format_stays_masked(session))
@@ -130,7 +135,7 @@ static inline bool upmu_features_restart(struct upmu_session *session)
     return true;
 }
 
-/* A session is closed: end its format and its page. */
+/* A session is closed: end its format, and write and withdraw its page. */
 static inline void upmu_features_close(struct upmu_session *session)
 {
     upmu_format_end(session);

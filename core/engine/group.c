@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of threads: a session for each member, made by public calls, and the sum of those that have left.
+ * Groups of threads.  Each member has a session, made by public calls; the counts of members that have left are summed
+ * up in the group.
  */
 #include <upmu/group.h>
 
@@ -37,7 +38,10 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
     return UPMU_OK;
 }
 
-/* Make the session of a member, and start it. */
+/*
+ * Make the session of a member with the group's events, attach it to the thread, and start it.  Returns the first
+ * status that is not UPMU_OK; the session may be attached then.
+ */
 static enum upmu_status start_member(const struct upmu_group *group, struct upmu_member *member,
                                      struct upmu_thread *thread, struct upmu_cpu *cpu)
 {
@@ -100,14 +104,17 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
     if (!group || (thread->pid != parent->thread->pid && !(group->state.flags & UPMU_GROUP_CHILDREN)))
         return UPMU_OK;
     lock_group(group);
-    if (UPMU_LOAD(parent->group) == group) /* another CPU has not closed the group meanwhile */
+    if (UPMU_LOAD(parent->group) == group) /* else another CPU has closed the group meanwhile, and nothing is done */
         status = child ? add_member(group, child, thread, NULL) : UPMU_ERR_NO_SPACE;
     group->missed += status != UPMU_OK;
     unlock_group(group);
     return status;
 }
 
-/* Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse quality of the two, mostly. */
+/*
+ * Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse of the two, except where one is
+ * UNPROVEN and the other shows that counters move.
+ */
 static enum upmu_quality worse_quality(const struct upmu_count *sum, const struct upmu_count *count)
 {
     const struct upmu_count *doubtful = sum->quality == UPMU_QUALITY_UNPROVEN ? sum : count;
@@ -123,7 +130,10 @@ static enum upmu_quality worse_quality(const struct upmu_count *sum, const struc
     return sum->quality > count->quality ? sum->quality : count->quality;
 }
 
-/* Add a member's count to a sum, and its times, too: they are those of different threads. */
+/*
+ * Add a member's count to a sum.  Times are added, too, because those of different threads are different times.  A
+ * member that was never enabled changes nothing.
+ */
 static void add_count(struct upmu_count *sum, const struct upmu_count *count)
 {
     struct upmu_count part = *count;
@@ -142,7 +152,10 @@ static void add_count(struct upmu_count *sum, const struct upmu_count *count)
     sum->lost += part.lost;
 }
 
-/* Add the counts of a member that has left its thread, and take it out of the list. */
+/*
+ * Add to the group's sums the counts of a member that has left its thread; take the member out of the list and close
+ * its session.  If a count cannot be read, the group has missed events.
+ */
 static void remove_member(struct upmu_group *group, struct upmu_member *member)
 {
     bool missed = false;
@@ -162,7 +175,7 @@ static void remove_member(struct upmu_group *group, struct upmu_member *member)
     UPMU_STORE(member->group, NULL);
     group->members--;
     group->left++;
-    (void)upmu_session_close(&member->session); /* it is detached: no register is accessed */
+    (void)upmu_session_close(&member->session); /* the session is detached: no register is accessed */
 }
 
 /* upmu_group_leave() for a caller that has locked the group. */
@@ -189,7 +202,10 @@ enum upmu_status upmu_group_leave(struct upmu_member *member)
     return status;
 }
 
-/* Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count. */
+/*
+ * Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count.  If
+ * a register faults, *out_fault becomes true, and that count is missing.  Returns UPMU_OK, or the first other status.
+ */
 static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
                                     struct upmu_count *out_counts, bool *out_fault)
 {

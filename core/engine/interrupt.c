@@ -2,10 +2,11 @@
 /*
  * The overflow interrupt, as NMI or vector, for all PMUs; polls.
  *
- * A handler that interrupted no bracket stops the counters of sessions that sample, reads, counts, stores samples,
- * loads, and enables again.  For every sampling counter the value decides: the load was negative, so a clear top bit
- * means an overflow, whatever the status says.  A handler that interrupted a bracket stops what samples, leaves mail
- * and returns: the end of the bracket does the rest.  Nothing here fails, locks or waits.
+ * A handler that interrupted no bracket stops the counters of sessions that sample, reads and counts them, stores
+ * samples, loads the next periods, and lets the counters run again.  For every sampling counter the value decides: the
+ * load was negative, so a clear top bit means an overflow, whatever the status says.  A handler that interrupted a
+ * bracket stops counters that have or may have overflowed, leaves mail and returns: the end of the bracket does the
+ * rest.  A handler takes no lock and never waits.
  */
 #include "core/engine/interrupt.h"
 #include "core/util/apart.h"
@@ -30,29 +31,41 @@
 
 /* ---- One pass ---- */
 
-/* An event with so many overflows within one window of time is throttled until a poll. */
+/*
+ * An event with THROTTLE_OVERFLOWS overflows within a window of THROTTLE_WINDOW_NS is throttled: it takes no samples
+ * until a poll.
+ */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
-/* An overflow with which whole periods were lost counts as so many overflows. */
+/* An overflow with which whole periods were lost counts as this many. */
 #define THROTTLE_LOSS 64u
 
 struct pass {
     struct upmu_cpu *cpu;
     const struct upmu_frame *frame;
     uint64_t now_ns;
-    uint32_t framed;  /* counters whose overflows `frame` belongs to */
-    uint32_t stopped; /* counters that a handler stopped inside the bracket; the bracket may have started them again */
+    uint32_t framed;  /* counters whose overflow is the reason of the interrupt with `frame` */
+    /*
+     * counters that a handler stopped inside the bracket that reads its mail now; the bracket may have started them
+     * again
+     */
+    uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
-    uint32_t due;     /* of these, counters for which a sample is due */
-    unsigned samples; /* IBS units that had a sample */
-    uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
+    uint32_t due;     /* those of `passed` for which a sample is due */
+    unsigned samples; /* number of IBS units that had a sample */
+    /* mail: counters for whose overflows an interrupt was answered HANDLED before the mail was read */
+    uint32_t answered;
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
-    /* an interrupt of ours may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
+    /* an interrupt of this PMU may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
     bool expected;
 };
 
-/* Throttle an event with too many overflows, or with whole periods lost again and again: no samples until a poll. */
+/*
+ * Count an overflow of an event, in the present window of 10 ms.  With 1,000 in a window the event is throttled: it
+ * takes no samples until a poll.  `lost`: whole periods were lost, which counts as 64.  Without a clock only overflows
+ * with lost periods count, as long as they follow each other.
+ */
 static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tally, bool lost)
 {
     if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
@@ -75,7 +88,11 @@ static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tall
     }
 }
 
-/* Count the overflow of a sampling counter that is stopped, and load its next period. */
+/*
+ * Fold a sampling counter that has overflowed and is stopped.  If a sample is due, note that in pass->due, adapt the
+ * period to a frequency, and throttle the event if it overflows too often.  Load the next period; a counter that faults
+ * twice is failed.
+ */
 static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -106,14 +123,20 @@ static bool halt_counters(struct upmu_meter *meter, uint32_t counters)
     return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
 
-/* Set the enable bits of these counters as the shadow says.  After two faults the counters are failed. */
+/*
+ * Set the enable bits of these counters as the shadow has them, which ends a stop by halt_counters().  After two faults
+ * the counters are failed.
+ */
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
     if (!upmu_bank_handler_open(&meter->bank, counters, 0) && !upmu_bank_handler_open(&meter->bank, counters, 0))
         upmu_meter_fails(meter, counters);
 }
 
-/* Has each counter an enable bit of its own?  Then a handler stops only counters that have overflowed. */
+/*
+ * Has each counter an enable bit of its own, not in one register with the others?  Then a handler stops only the
+ * counters that have overflowed, else all of sessions that sample.
+ */
 static inline bool stops_alone(const struct upmu_meter *meter)
 {
     return !(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
@@ -140,9 +163,9 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
     if (!pass->passed || !port_has_clock(meter->bank.port)) /* with a clock one time is stored for all, else a number */
-        upmu_meter_expect(meter, 1, pass->now_ns); /* before the load removes the overflow */
+        upmu_meter_expect(meter, 1, pass->now_ns); /* before the load of the next period removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
-    /* Stop the counter and read it again: the events until the stop count, too. */
+    /* Stop the counter and read it again, so that the events until the stop are counted, too. */
     if (alone && (!halt_counters(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
         upmu_meter_fails(meter, tally->counters);
     else
@@ -151,7 +174,10 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         enable_again(meter, UPMU_BIT32(counter));
 }
 
-/* Load the upper half of a wide event that only counts: both halves have wrapped, and are stopped meanwhile. */
+/*
+ * Load the upper half of a wide event that only counts: both halves have wrapped.  They are stopped meanwhile, unless
+ * the handler has stopped them already.  After a fault the event's counters are failed.
+ */
 static UPMU_APART void reload_upper(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     uint32_t pair = tally->counters & ~(stops_alone(meter) ? 0 : meter->halted);
@@ -181,7 +207,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_BARRIER();
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /* A flag that meter->flagged has belongs to an earlier wrap. */
+    /* If meter->flagged has the counter, its flag belongs to an earlier wrap, and proves no round of the counter. */
     if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
         UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(pass->now_ns);
@@ -273,7 +299,10 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
             ((value & class->hardware) || (!left_open && (value >> where->gate_bit & 1u))));
 }
 
-/* Close a stray counter.  Returns false where another CPU has claimed it. */
+/*
+ * Close a stray counter, whose interrupt is asserted.  Returns false where another CPU has claimed the counter: then
+ * nothing is done.
+ */
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
@@ -283,8 +312,9 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
     /*
-     * Write the shadow's value, or the idle value if the register is unknown.  Local calls need not be told: their next
-     * claim makes the register unknown.
+     * Write the shadow's value: it clears the overflow flag, and closes the counter unless a call is starting it.  An
+     * unknown select gets its idle value.  Local calls need no note of this write: they write an unknown register anew,
+     * and after the release below this CPU's next claim makes the register unknown.
      */
     (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
     if (claim)
@@ -293,9 +323,9 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Close stray counters, where no running counter has overflowed.  A fault left such a counter running, or a call is
- * starting it again; its overflow flag keeps the interrupt asserted, which would come without end.  The interrupt may
- * have been ours.
+ * Close stray counters; called where no running counter has overflowed.  A fault left such a counter running, or the
+ * interrupted call is starting it; its overflow flag keeps the interrupt asserted, which would come without end.  The
+ * interrupt may have been of such a counter: if one was closed, it is answered STALE at least (pass->expected).
  */
 static UPMU_APART void close_strays(struct pass *pass)
 {
@@ -311,8 +341,9 @@ static UPMU_APART void close_strays(struct pass *pass)
         unsigned counter = upmu_bits_lowest(rest);
 
         /*
-         * A register may differ from the shadow only during a local call, which writes the shadow first, where the
-         * register is unknown, and where another CPU may have had the counter.
+         * Only here may a register differ from what the shadow says, so that the counter is a stray: during a local
+         * call, which stores the shadow before it writes; where the register is unknown; and where another CPU may have
+         * had the counter.
          */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
@@ -414,7 +445,10 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
     return flagged;
 }
 
-/* Do a pass: in a handler that interrupted no bracket, or at the end of a bracket that finds mail. */
+/*
+ * Do a pass, in a handler that interrupted no bracket, or at the end of a bracket that finds mail: count overflows,
+ * report samples, acknowledge, repair.  Returns the answer to the interrupt.
+ */
 static enum upmu_pmi handle_overflows(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
@@ -445,7 +479,10 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
     return answer_pmi(pass, flagged);
 }
 
-/* Returns the sampling counters that have passed zero.  `faults_pass`: also those that cannot be read. */
+/*
+ * Return the mask of the sampling counters whose values show that they have passed zero.  `faults_pass`: also those
+ * that cannot be read.
+ */
 static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 {
     uint32_t passed = 0;
@@ -498,7 +535,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
-    /* If an interrupt in this bracket was answered for an overflow already, this one is STALE, not HANDLED. */
+    /* If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE. */
     pass->expected = pass->expected || ((pass->passed | flagged) & mail->answered);
     pass->passed &= ~mail->answered;
     flagged &= ~mail->answered;
@@ -569,7 +606,7 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->in_handler = 0;
     UPMU_BARRIER();
-    rearm_pmi(cpu); /* only now: an interrupt while in_handler is 1 is answered STALE, and not rearmed */
+    rearm_pmi(cpu); /* only now: an interrupt while in_handler is 1 is answered STALE, and does not re-arm */
 }
 
 void upmu_interrupt_raise(struct upmu_meter *meter)
@@ -719,7 +756,10 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         UPMU_STORE(tally->base, 0);
     else if (folded)
         (void)upmu_bank_read(bank, tally->counter, &tally->base);
-    /* The select of a closed counter names no event: write it, and open the gate.  After a fault try once more. */
+    /*
+     * Closing has removed the event from the select: write it again, and open the gate.  After a fault try both once
+     * more.
+     */
     for (unsigned i = 0; i < 2; i++) {
         if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
             upmu_bank_gate(bank, counter, 0))

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The overflow interrupt and polls: declarations for other core files.
- */
+/* The overflow interrupt of a CPU and polls of a meter: declarations for other core files. */
 #ifndef UPMU_CORE_INTERRUPT_H
 #define UPMU_CORE_INTERRUPT_H
 
 #include "core/engine/session_core.h"
 
 /*
- * Do what handlers left that interrupted this bracket.  Counters that they stopped stay so until upmu_interrupt_end().
- * Returns whether sessions wait for which a place may be searched.
+ * Do the work that handlers left when they interrupted this bracket.  Counters that they stopped stay stopped until
+ * upmu_interrupt_end().  Returns whether sessions wait for which a place may be searched now.
  */
 bool upmu_interrupt_read_mail(struct upmu_meter *meter);
 
-/* After upmu_interrupt_read_mail(): let the counters that handlers stopped run again. */
+/*
+ * After upmu_interrupt_read_mail(): let those counters that handlers stopped run again that still run for a session, or
+ * are unowned.
+ */
 void upmu_interrupt_end(struct upmu_meter *meter);
 
 /*
@@ -35,7 +36,7 @@ enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
  */
 void upmu_interrupt_raise(struct upmu_meter *meter);
 
-/* Has a handler left mail?  A unit never has mail. */
+/* Has a handler left mail for this meter?  A unit never has mail. */
 static inline bool upmu_interrupt_mail(const struct upmu_meter *meter)
 {
     return UPMU_SAMPLING && meter->cpu && meter == &meter->cpu->meter && meter->cpu->mail.pending;

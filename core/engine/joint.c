@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Building and solving a joint problem: the events of running sessions and of a session that is to run.
+ * Build and solve a joint problem: the events of running sessions and of a session that is to run are placed together.
  */
 #include "core/engine/joint.h"
 #include "core/util/apart.h"
@@ -30,8 +30,9 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
 }
 
 /*
- * On a paired PMU: note which counters the other hyper-thread uses (`beside`, `spoiled`).  While an exclusive event
- * runs on a core, each of its hyper-threads uses half of its counters (Linux intel_ht_bug).
+ * On a paired PMU: note which counters the other hyper-thread uses (`beside`), and which of them for an exclusive event
+ * (`spoiled`).  If any exclusive event is on the core or in the problem, requests may have at most half of the general
+ * counters (input->limited, limit): each hyper-thread uses half of them (Linux intel_ht_bug).
  */
 static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *input)
 {
@@ -92,7 +93,7 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
     UPMU_STORE(why->culprit_count, (uint8_t)count);
 }
 
-#define UNIT_FILTERS 8u /* resources of a unit: the filters of its events */
+#define UNIT_FILTERS 8u /* the first resources of a unit: filters that its events need */
 
 /*
  * Hold for each counter of other software the ESCR that it may need: its select value at take-over says which ESCR that
@@ -136,7 +137,8 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
-    input.set_of = joint->sets > 1 ? joint->set : NULL; /* NULL: one set, which the solver places faster */
+    /* NULL: all requests are of one set, which the solver places faster */
+    input.set_of = joint->sets > 1 ? joint->set : NULL;
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A joint problem: the events of running sessions and of a session that is to run, placed together.
+ * A joint problem: the events of running sessions and of a session that is to run, as requests that are placed
+ * together.
  */
 #ifndef UPMU_CORE_JOINT_H
 #define UPMU_CORE_JOINT_H
@@ -9,7 +10,7 @@
 #include "core/engine/session_core.h"
 
 /*
- * Resources that a placement must leave as they are, at most.  Of NetBurst's 18 counters each has an ESCR and a
+ * How many resources at most a placement must leave as they are.  Of NetBurst's 18 counters each has an ESCR and a
  * helper's ESCR, and events that tag share two registers.
  */
 #define UPMU_JOINT_HELD 40
@@ -17,17 +18,17 @@
 struct upmu_joint {
     const struct upmu_pmu *pmu;
     struct upmu_session *session[UPMU_REQUESTS];
-    uint8_t index[UPMU_REQUESTS]; /* number of the request's tally in the active set of its session */
-    uint8_t set[UPMU_REQUESTS];   /* number of the request's session in this problem */
+    uint8_t index[UPMU_REQUESTS]; /* by request: number of its tally in the active set of its session */
+    uint8_t set[UPMU_REQUESTS];   /* by request: number of its session in this problem, from 0 */
     uint8_t sets;
     unsigned count;
-    uint32_t taken; /* counters of sessions that are not in this problem */
+    uint32_t taken; /* further counters that no request may get: those of sessions that are not in this problem */
     uint8_t thread; /* number of the hyper-thread, in its core, that the problem is for */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];
-    uint32_t beside;  /* on a paired PMU: counters that the other hyper-thread uses */
-    uint32_t spoiled; /* of these, counters with an exclusive event */
+    uint32_t beside;  /* on a paired PMU: mask of the counters that the other hyper-thread uses */
+    uint32_t spoiled; /* those of `beside` that count an exclusive event */
 };
 
 static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i)
@@ -38,18 +39,20 @@ static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);
 
 /*
- * Add the events of a session.  `stays`: they keep their places unless the solver moves them.  Returns false: too many.
+ * Add the events of a session's active set.  `stays`: they run now, and keep their places if the solver need not move
+ * them.  Returns false where the problem has no room for all of them: some may have been added.
  */
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays);
 
 /*
- * Search places for all events.  `alone`: ignore what other CPUs occupy; `meter` NULL: as on an idle PMU.  Returns the
- * status of upmu_requests_place(); `why`, if not NULL, names the events that cause a refusal.
+ * Search a place for each event.  `alone`: ignore the counters and resources that other CPUs have claimed.  `meter`
+ * NULL: as on an idle PMU.  Returns the status of upmu_requests_place().  `why`, if not NULL, gets the cause of a
+ * refusal, with the ids of the events that exclude each other.
  */
 enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_place_work *work, struct upmu_why *why);
 
-/* As upmu_joint_solve(), in the work area of the meter or, if it has none, on the stack. */
+/* As upmu_joint_solve(), in the work area of the meter; if it has none, in one on the stack. */
 enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
 
@@ -60,13 +63,13 @@ enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_jo
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);
 
-/* The event of request `i`. */
+/* Return the event of request number `i`. */
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i);
 
-/* Does the event of request `i` run, and has the solution another place for it? */
+/* Does the event of request number `i` run, on other counters or in another way than the solution has for it? */
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 
-/* Store the place of a result in a tally. */
+/* Store in a tally the counters and the way of a result. */
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result);
 
 static inline bool upmu_event_is_exclusive(const struct upmu_event *event)

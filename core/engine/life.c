@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The life of a meter: take-over, sleep, and changes of its registers by others.
- */
+/* The life of a meter: take-over, sleep, and changes of its registers by other software. */
 #include "core/engine/life.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -21,16 +19,19 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Returns the counters that sessions may have for themselves: none on a PMU whose counters never stop. */
+/*
+ * Return the mask of the counters that the library may close and write here: those that no other software uses; none on
+ * a PMU whose counters never stop.
+ */
 static UPMU_APART uint32_t own_counters(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
 }
 
 /*
- * Does a counter keep what is written to it?  Flip its low 16 bits, which every width and every sign extension keeps,
- * and put them back.  If RDPMC reads something else (emulators answer 0), it is not used.  Returns UPMU_OK,
- * UPMU_ERR_NO_PMU or UPMU_ERR_PORT.
+ * Does a counter keep what is written to it?  Flip its low 16 bits, which a counter of any width keeps, read it, and
+ * write the old value back.  If RDPMC reads another value than the register has (emulators answer 0), by_rdpmc is
+ * cleared: RDPMC is not used.  Returns UPMU_OK, UPMU_ERR_NO_PMU (the bits did not flip) or UPMU_ERR_PORT.
  */
 static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
 {
@@ -51,7 +52,10 @@ static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
 
 #if UPMU_UNCORE
 
-/* As try_write(), for the select of a unit's closed counter: does it keep the lowest bit that an event may set? */
+/*
+ * Does the select of a unit's closed counter keep a write?  Set the lowest bit that an event may set, read it, and
+ * clear it.  Returns UPMU_OK, UPMU_ERR_NO_PMU (it did not stay) or UPMU_ERR_PORT.
+ */
 static enum upmu_status try_select(struct upmu_meter *meter, unsigned counter)
 {
     struct upmu_bank *bank = &meter->bank;
@@ -80,8 +84,8 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
 }
 
 /*
- * Make our counters quiet: close their gates, end freezing, acknowledge old status bits, re-arm the interrupt.  Returns
- * false where a register faulted.
+ * Make the counters `mine` quiet: close their gates, end freezing, acknowledge old status bits, and re-arm the
+ * interrupt of a CPU.  If not `alone`, shared registers are left out.  Returns false where a register faulted.
  */
 static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
@@ -101,7 +105,7 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
         if (!upmu_bank_read_row(&meter->bank, pmu->status_row, &status))
             return false;
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-        if (flagged) /* whatever has set the flags, an interrupt may be on its way */
+        if (flagged) /* an interrupt of these overflows may be on its way */
             upmu_meter_expect(meter, upmu_bits_count(flagged), upmu_meter_now(meter));
         if (flagged && !upmu_bank_acknowledge(&meter->bank, flagged))
             return false;
@@ -111,7 +115,7 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
     return true;
 }
 
-/* Make all registers unknown; the counters hold no event's value. */
+/* Make all registers unknown.  No counter is failed or unowned any more, and none holds an event's value (tag 0). */
 static void forget_registers(struct upmu_meter *meter)
 {
     meter->failed = 0;
@@ -168,8 +172,8 @@ void upmu_life_end(struct upmu_meter *meter)
 }
 
 /*
- * Restore all registers, and make them unknown.  If they kept our values in the sleep, resume would take these for the
- * firmware's.  Returns false where a register faulted.
+ * Restore all registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
+ * take that for the firmware's.  Returns false where a register faulted.
  */
 static bool return_registers(struct upmu_meter *meter)
 {
@@ -245,7 +249,7 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
         upmu_session_ran(session, upmu_meter_now(meter));
         upmu_waiting_end(session, UPMU_SESSION_SUSPENDED);
     }
-    /* Overflows until now are lost, but their interrupts may still come. */
+    /* The counts since the last read are lost, but interrupts of overflows until now may still come. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
     forget_registers(meter);
@@ -266,7 +270,7 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
     if (meter->running || upmu_features_run(meter->cpu))
         return UPMU_ERR_STATE;
     upmu_owners_free(meter, mine);
-    upmu_count_expect(meter, mine); /* the firmware's interrupts, too, may be on their way */
+    upmu_count_expect(meter, mine); /* interrupts of counters that the firmware used may be on their way, too */
     fine = upmu_bank_clear(&meter->bank, alone);
     meter->used &= ~mine;
     forget_registers(meter);
@@ -275,7 +279,7 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
 
 #endif
 
-/* How often a look at the registers is repeated because a handler has interrupted it. */
+/* How often upmu_life_verify() compares the registers, if a handler interrupts each time, before UPMU_ERR_BUSY. */
 #define VERIFY_ATTEMPTS 16u
 
 /*
@@ -290,7 +294,7 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     upmu_claims_trim(meter, true);
-    do { /* a handler may have stopped counters: do its work, and look again */
+    do { /* a handler may have stopped counters and left mail: do its work, and compare again */
         if (attempt++ == VERIFY_ATTEMPTS)
             return UPMU_ERR_BUSY;
         interrupts = meter->cpu->interrupts;
@@ -302,7 +306,7 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
     } while (row != UPMU_NO_ROW && !fault && (interrupts != meter->cpu->interrupts || upmu_interrupt_mail(meter)));
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
-    if (fault) /* an unreadable register proves nothing: its counters run on */
+    if (fault) /* an unreadable register proves no change: no counter becomes foreign */
         return UPMU_ERR_PORT;
     counter = meter->pmu->table->rows[row].counter;
     if (counter < UPMU_COUNTERS)

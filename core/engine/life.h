@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a meter: take-over, sleep, and changes of its registers by others.  All functions: inside a local
+ * The life of a meter: take-over, sleep, and changes of its registers by other software.  All functions: inside a local
  * bracket.
  */
 #ifndef UPMU_CORE_LIFE_H
@@ -15,22 +15,28 @@
  */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 
-/* End a meter: handlers do nothing from now on. */
+/* End a meter: handlers do nothing for it from now on.  Expects interrupts of used counters that still run. */
 void upmu_life_end(struct upmu_meter *meter);
 
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
 
 /*
- * Clear the registers of a CPU's PMU, but for those of counters that the host reserved, or that other CPUs of the
- * domain see.  Returns UPMU_OK, UPMU_ERR_STATE (a session or a sampling unit runs) or UPMU_ERR_PORT.
+ * Clear the registers of a CPU's PMU and forget them, also those that the firmware used, whose counters are free then.
+ * Kept are registers of counters that the host reserved, and those that other CPUs of the domain share.  Returns
+ * UPMU_OK, UPMU_ERR_STATE (a session runs on a counter, or a feature of the CPU runs, such as IBS) or UPMU_ERR_PORT (a
+ * register faulted).
  */
 enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused);
 
 /* Begin anew after other software has changed registers: all registers become unknown, and what ran is loaded again. */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused);
 
-/* Compare the registers with the shadow.  Returns UPMU_OK, UPMU_ERR_CHANGED, UPMU_ERR_PORT or UPMU_ERR_BUSY. */
+/*
+ * Compare the registers with the shadow.  Returns UPMU_OK if all are equal; UPMU_ERR_CHANGED if one differs, which
+ * becomes unknown, and its counter foreign if no session runs there; UPMU_ERR_PORT if one could not be read;
+ * UPMU_ERR_BUSY if handlers interrupted each of 16 attempts.
+ */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Machines: checking the port, and detecting a CPU's PMU.
- */
+/* Machines: check the port, detect a CPU's PMU, and keep the list of PMUs. */
 #include "core/engine/machine.h"
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -16,7 +14,10 @@
     (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT ||                      \
      UPMU_BACKEND_RISCV_HPM)
 
-/* Check that the mandatory hooks are there, and that hooks of a pair are given together. */
+/*
+ * Check that the port has the mandatory hooks, and irq_save and irq_restore both or neither.  If not, machine->why
+ * names the hook that is missing.  In a build with a static port the compiler checks that.
+ */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {
 #if !UPMU_PORT_STATIC
@@ -80,11 +81,11 @@ unsigned upmu_machine_pmus(const struct upmu_machine *machine)
     return count;
 }
 
-/* A detection, with the port that it reads through. */
+/* The context of a detection's hooks: the port through which they read. */
 struct reader {
     struct upmu_detection detection;
     const struct upmu_port *port;
-    bool lacks; /* a register that CPUID does not promise faulted, or must not be read */
+    bool lacks; /* a register that CPUID does not promise has faulted, or was not read because faults are not safe */
 };
 
 static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -97,7 +98,10 @@ static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t 
 static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
     struct reader *reader = context;
-    /* Hypervisors fault even on registers that CPUID promises. */
+    /*
+     * Where a fault is not safe, read only what CPUID promises, and under a hypervisor nothing: it may fault even on
+     * that.
+     */
     bool may = reader->port->msr_faults_are_safe || (promised && !reader->detection.hypervisor);
     bool read = may && port_rdmsr(reader->port, msr, out_value);
 
@@ -105,7 +109,10 @@ static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *
     return read;
 }
 
-/* Set family, model and stepping: Intel SDM vol 2, CPUID leaf 1; AMD extends family 15 alike. */
+/*
+ * Set family, model, stepping and `hypervisor` from CPUID leaf 1: Intel SDM vol 2; AMD extends family 15 in the same
+ * way.
+ */
 static void read_identity(struct upmu_detection *detection)
 {
     uint32_t eax = detection->leaf1[0];
@@ -122,13 +129,13 @@ static void read_identity(struct upmu_detection *detection)
     detection->hypervisor = detection->leaf1[2] >> 31;
 }
 
-/* A kernel may compile with headers of its own. */
+/* A kernel may be compiled with its own stdint.h, stddef.h and stdbool.h: check their types. */
 _Static_assert(sizeof(uint8_t) == 1 && sizeof(uint16_t) == 2 && sizeof(uint32_t) == 4 && sizeof(uint64_t) == 8 &&
                    sizeof(int32_t) == 4 && sizeof(int64_t) == 8 && sizeof(uintptr_t) == sizeof(void *) &&
                    sizeof(size_t) == sizeof(void *) && (uint64_t)-1 > 0 && (int64_t)-1 < 0 && (bool)2 == 1,
                "stdint.h, stddef.h or stdbool.h has types of wrong sizes (docs/PORTING.md)");
 
-/* PMUs are compared byte by byte, and padding, which comes along with a copied structure, could differ. */
+/* PMUs are compared by memcmp().  Padding, which is copied along with a structure, could differ. */
 _Static_assert(sizeof(struct upmu_counter) == 8 * sizeof(uint8_t) + sizeof(uint32_t), "a counter has padding");
 
 /*
@@ -152,7 +159,10 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
     return UPMU_ERR_NO_SPACE;
 }
 
-/* Say why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
+/*
+ * Store in machine->why.word why no backend detects this CPU, such as "leaf 0AH is 0, under KVMKVMKVM".  Returns
+ * UPMU_ERR_NO_PMU.
+ */
 static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct reader *reader)
 {
     const struct upmu_detection *detection = &reader->detection;
@@ -163,7 +173,7 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     upmu_text_begin(&out, why->word, sizeof why->word);
     if (detection->leaf0[0] >= 10u)
         port_cpuid(machine->port, 10, 0, leaf);
-    /* "Genu": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
+    /* EBX of leaf 0 is "Genu" of "GenuineIntel": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
     if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
         upmu_text_string(&out, "leaf 0AH is 0");
     else if (reader->lacks)

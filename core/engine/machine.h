@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The PMUs of a machine: declarations for other core files.
- */
+/* The list of a machine's PMUs, of its core types and types of units: declarations for other core files. */
 #ifndef UPMU_CORE_MACHINE_H
 #define UPMU_CORE_MACHINE_H
 
@@ -11,8 +9,8 @@
 _Static_assert(UPMU_CORE_TYPES <= UPMU_UNIT_PMU, "core types and types of units are counted apart");
 
 /*
- * Returns the PMU that an event was encoded for (upmu_event.pmu).  A unit's PMU has to be looked up in the list of
- * units.
+ * Return the PMU that an event was encoded for; `index` is upmu_event.pmu.  A core type is an entry of machine->pmu;
+ * the PMU of a type of units is searched for by upmu_machine_pmu(), which may return NULL.
  */
 static inline const struct upmu_pmu *upmu_machine_pmu_of(const struct upmu_machine *machine, unsigned index)
 {
@@ -31,14 +29,15 @@ static inline unsigned upmu_machine_index(const struct upmu_machine *machine, un
 }
 
 /*
- * Detect the PMU of the executing CPU, and set meter->pmu and meter->thread.  A new PMU is not published yet.  Returns
- * UPMU_OK, UPMU_ERR_NO_PMU or UPMU_ERR_NO_SPACE.
+ * Detect the PMU of the executing CPU, and set meter->pmu and meter->thread.  If it is of a kind that the machine has
+ * already, that one is used; a new one is stored but not published yet.  Returns UPMU_OK, UPMU_ERR_NO_PMU, or
+ * UPMU_ERR_NO_SPACE (the machine has UPMU_CORE_TYPES other kinds).
  */
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter);
 
 /*
- * Publish the PMU of a CPU whose take-over has succeeded: sessions and guests on other CPUs find it, complete, from now
- * on.  A published PMU is never withdrawn, because they keep its address.
+ * Publish the PMU of a CPU whose take-over has succeeded: from now on sessions and guests on all CPUs find it,
+ * complete.  A published PMU is never withdrawn, because others keep its address.
  */
 void upmu_machine_publish(struct upmu_machine *machine, const struct upmu_pmu *pmu);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clock, log and interrupt of a meter, and which event's value each of its counters has.
+ * Clock, log and interrupt of a meter; tags of its counters, which say whose event's value a counter has, and their
+ * users.
  */
 #include "core/engine/meter.h"
 #include "core/util/bits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Services of a meter (a PMU at work) for all of the engine: clock, log, interrupt, and which event's value a counter
- * has.
+ * Services of a meter (a PMU at work) for all of the engine: its clock, log and interrupt, and the tags and users of
+ * its counters.
  */
 #ifndef UPMU_CORE_METER_H
 #define UPMU_CORE_METER_H
@@ -10,68 +10,76 @@
 #include <upmu/session.h>
 #include <upmu/unit.h>
 
-/* How long after its overflow an interrupt may still arrive: 100 ms, in the unit of upmu_count_stamp().  Until then an
- * interrupt that finds nothing is UPMU_PMI_STALE. */
+/*
+ * How long after its overflow an interrupt may still arrive: 100 ms, in the unit of upmu_count_stamp().  Until then an
+ * interrupt for which the handler finds no overflow is answered UPMU_PMI_STALE, later UPMU_PMI_NOT_OURS.
+ */
 #define UPMU_LATEST_STAMPS 95u
 
-/* Returns the counters that sessions may not have: the firmware's, those that the host reserved, and foreign ones. */
+/*
+ * Return the mask of the counters that no session may have: used by other software at take-over (`firmware`) or since
+ * (`foreign`), or reserved by the host (`watchdog`).
+ */
 static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
 {
     return meter->firmware | meter->watchdog | meter->foreign;
 }
 
-/* Is the meter a unit's, not a CPU's?  A CPU's meter is the first member of its upmu_cpu. */
+/*
+ * Is the meter a unit's, not a CPU's?  False for a CPU without a PMU.  A CPU's meter is the first member of its
+ * upmu_cpu.
+ */
 static inline bool upmu_meter_is_unit(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && meter->pmu && meter->pmu->index >= UPMU_UNIT_PMU;
 }
 
-/* Do the counters of this PMU never stop? */
+/* Can the counters of this PMU, which is a unit's, not be stopped? */
 static inline bool upmu_meter_is_free(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_FREE);
 }
 
-/* Do the counters of this PMU stop at their end instead of going round? */
+/* Do the counters of this PMU, which is a unit's, stop at their highest value instead of passing zero? */
 static inline bool upmu_meter_saturates(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_SATURATES);
 }
 
-/* Read the port's clock; returns 0 where the port has none. */
+/* Read the port's clock, in ns; 0 where the port has none. */
 uint64_t upmu_meter_now(const struct upmu_meter *meter);
 
-/* Write a line to the host's log, where the port has one. */
+/* Write a line to the host's log; without a log in the port nothing is done. */
 void upmu_meter_log(const struct upmu_meter *meter, const char *line);
 
 /*
- * Note that `overflows` overflows were found at `now_ns`, or are possible on counters that are taken away: for each an
- * interrupt may still come, to be answered STALE. Call it before the overflow is removed from the counter or its
- * status.
+ * Note that `overflows` overflows were found at `now_ns`, or are possible on counters that sessions lose.  For each an
+ * interrupt of this CPU may still come, which the handler answers UPMU_PMI_STALE.  To be called before the overflow is
+ * removed from the counter or its status.  Nothing is done for a unit.
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns);
 
-/* Re-arm the interrupt (unmask LVTPC), where the port has one. */
+/* Re-arm the interrupt (unmask LVTPC), and count that in accesses.rearms; nothing is done where the port has none. */
 void upmu_meter_rearm(struct upmu_meter *meter);
 
-/* Returns the counters of a tally that still have its tag: no other event has used them since. */
+/* Return the mask of those counters of a tally that have its tag: no other event has used them since. */
 uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
 /*
- * Note which event's value these counters hold, by the tag of its tally.  Tag 0: no event's; a counter is loaded before
- * it runs again.
+ * Give these counters a tag: they hold the value of the event with this tag.  Tag 0: they hold no event's value, and
+ * are loaded before they run again.
  */
 void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 
 /* Remove the tag of each counter that still has this tally's tag.  Counters with another tally's tag keep it. */
 void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 
-/* Make a tally the user of its counters, in meter->slot. */
+/* Note in meter->slot, for each counter of a tally, that this session and this tally use it. */
 void upmu_meter_give(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
 
 /*
- * The tally for whose count a counter is read, or NULL: an event can have further counters, which are not read for it.
- * A tally that moves is found under its old and its new counter.
+ * Return the tally whose count `counter` is read for, or NULL.  A counter that an event has besides (not read for its
+ * count) gives NULL.  The tally of an event that moves is found under its old and its new counter.
  */
 static inline struct upmu_tally *upmu_meter_on(const struct upmu_meter *meter, unsigned counter)
 {
@@ -80,7 +88,10 @@ static inline struct upmu_tally *upmu_meter_on(const struct upmu_meter *meter, u
     return tally && (tally->counter == counter || (UPMU_MOVES && tally->from == counter)) ? tally : NULL;
 }
 
-/* Does the tally's counter stand still while the library runs, so that it may be written without a stop? */
+/*
+ * May the tally's counters be written while they are enabled, because they count user mode alone and so stand still
+ * now?  AMD only; false for counters that count for other CPUs, too, and for wide events.
+ */
 bool upmu_meter_still(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
 #endif

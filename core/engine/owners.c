@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of counters: finding them at take-over and later, and reservations of the host.
+ * The owners of counters: find them at take-over and later; reservations of the host; taking counters from the
+ * firmware.
  */
 #include "core/engine/owners.h"
 #include "core/util/bits.h"
@@ -105,9 +106,10 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Make shared counters idle that upmu has used, on this CPU or on one that has left.  Else a value of upmu's, in a
- * counter that the host never programs, would be taken for the host's at the end.  A select that the host has
- * programmed, or another CPU since, is left alone.
+ * Before the host gets shared counters: make those idle that upmu has used, on this CPU or on one that has left.  Else
+ * a value of upmu's, in a counter that the host never programs, would be taken for the host's at the end.  A counter is
+ * left as it is if it runs, if another CPU has claimed it, or if its select is neither upmu's last value nor that of a
+ * CPU that has left: the host, or another CPU, has programmed it.  Returns false where a register faulted.
  */
 static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
 {
@@ -141,8 +143,8 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     if (meter->running & counters)
         return UPMU_ERR_STATE;
     /*
-     * Make the counters idle: values of stopped sessions, and counters that static sessions left running, would disturb
-     * the host.
+     * Make the counters idle: the values of stopped sessions, and counters that static sessions left running, would
+     * disturb the host.
      */
     if (meter->live) {
         upmu_count_expect(meter, counters & meter->used);
@@ -156,15 +158,18 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         used |= __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED) & meter->pmu->shared_counters;
     meter->lent |= used & counters;
     /*
-     * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.
-     * Counters of the firmware that another CPU of the domain has taken are excepted: no watchdog was there, and that
-     * CPU may be about to refuse the reservation.
+     * A counter that take-over found in use may be the host's watchdog, which ran while upmu was away: as the host
+     * reserves it now, the value found in it is not restored at the end.  Not so for a counter that another CPU of the
+     * domain has taken from the firmware: no watchdog was there, and that CPU may be about to refuse the reservation.
      */
     if (upmu_meter_domain(meter))
         firmware &= ~__atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED);
     for (uint32_t rest = firmware; rest; rest &= rest - 1u)
         upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
-    /* A counter that a CPU could not close when it left is the host's now: other CPUs of the domain leave it alone. */
+    /*
+     * If a CPU could not close such a counter when it left: the counter is the host's now, and no CPU of the domain
+     * closes it.
+     */
     if (upmu_meter_domain(meter))
         __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
     meter->watchdog |= counters;
@@ -191,8 +196,8 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
         upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
     meter->watchdog &= ~counters;
     /*
-     * Another CPU of the domain may have refused the reservation: the values found in these counters are still to be
-     * restored.
+     * If another CPU of the domain has refused the reservation, the host gives the counters back unused.  The values
+     * that take-over found in them are still to be restored: they count as used again.
      */
     meter->used |= meter->lent & counters;
     meter->lent &= ~counters;

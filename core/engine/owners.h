@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of counters: declarations for other core files.
+ * The owners of counters, each used by a session, the host, the firmware, other software, or nothing: declarations for
+ * other core files.
  */
 #ifndef UPMU_CORE_OWNERS_H
 #define UPMU_CORE_OWNERS_H

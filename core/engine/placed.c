@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Notes of a set about its last placement, and about co-runners beside which none was found.
- */
+/* Notes in a set about its last placement, and about the co-runners beside which no place was found. */
 #include "core/engine/placed.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
@@ -40,7 +38,7 @@ static uint64_t refusal_of(const struct upmu_meter *meter, uint64_t corunners)
     return ((corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) & ~UINT64_C(3)) | 2u;
 }
 
-/* The set keeps its placement, which may be valid beside other co-runners. */
+/* The set's last placement stays noted: it may be valid beside other co-runners. */
 void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving)
 {
     set->program.refused = refusal_of(meter, corunners) | moving;
@@ -66,10 +64,10 @@ static void remember_place(struct upmu_meter *meter, struct upmu_session *sessio
     uint64_t refused = set->program.refused;
 
     upmu_program_forget(set);
-    set->program.refused = refused; /* a place beside these co-runners does not make one beside those of the refusal */
+    set->program.refused = refused; /* no place was found beside the co-runners noted here: that stays so */
     set->counters = counters;
     /*
-     * The factor is 2^32 divided by the golden ratio: stamps of different CPUs begin far from each other, for 1,000
+     * The factor is 2^32 divided by the golden ratio: the first stamps of different CPUs lie far apart, for up to 1,000
      * CPUs more than 2^20.
      */
     set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notes of a set about its last placement: for which kind of CPU and beside which co-runners it is valid, and beside
- * which co-runners no place was found.
+ * Notes in a set about its last placement: for which kind of CPU and beside which co-runners it is valid, and beside
+ * which co-runners no place was found for the set.
  */
 #ifndef UPMU_CORE_PLACED_H
 #define UPMU_CORE_PLACED_H
@@ -9,9 +9,10 @@
 #include "core/engine/session_core.h"
 
 /*
- * Returns the kind of CPU that a placement is for, as a number that is never 0: its PMU, and whether it is a second
- * hyper-thread, which is all that a backend renders registers for (UPMU_RENDER_THREAD1).  The numbers of AMD's cores
- * (meter->thread) say whose a claim is: a placement is good on each core.
+ * Return the kind of CPU that a placement made on this meter is for, as a number that is never 0.  Two CPUs are of one
+ * kind if they have the same PMU and the same answer to: is meter->thread 0?  A backend renders registers differently
+ * only for these (UPMU_RENDER_THREAD1).  AMD's numbers of cores (meter->thread) serve claims alone: a placement is good
+ * on each core.
  */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {
@@ -19,8 +20,8 @@ static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 }
 
 /*
- * A bit of stamps, and so of their sum: only a session that runs alone (upmu_session_alone()) has it in its stamp.  No
- * other stamp has a part in the sum then, so the bit of the sum says whether such a session runs.
+ * A bit of stamps, which only the stamp of a session that runs alone has (upmu_session_alone()).  While such a session
+ * runs, no other set is in the sum of stamps, so this bit of the sum tells whether one runs.
  */
 #define UPMU_STAMP_ALONE UINT64_C(1)
 
@@ -44,8 +45,8 @@ uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu
 void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving);
 
 /*
- * Has upmu_placed_refuse() been called for a set with the same co-runners, while sessions might not have the same
- * counters?  With `may_move`, a refusal only because a co-runner would have to move does not count.
+ * Has upmu_placed_refuse() been called for this set with the same co-runners and with the same counters blocked for
+ * sessions?  With `may_move` the answer is no if that refusal was only because a co-runner would have to move.
  */
 bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
                           bool may_move);

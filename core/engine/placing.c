@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Searching a place for a session beside what runs, moving running events, and giving the place up.
- */
+/* Search a place for a session beside the running ones, move running events for it, and give the place up. */
 #include "core/engine/placing.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -18,15 +16,20 @@
 #include "core/engine/unit_core.h"
 
 enum place_mode {
-    PLACE_ALONE,  /* could the session run on an idle PMU? */
-    PLACE_PINNED, /* could the session run if sharing sessions left?  It gets the place, unless others would move */
+    PLACE_ALONE,  /* could the session run on an idle PMU?  Nothing is stored */
+    /*
+     * could the session run if all sharing sessions left?  The place is stored, unless running events would have to
+     * move
+     */
+    PLACE_PINNED,
     PLACE_STILL,  /* only a place for which no running event moves */
     PLACE_MOVE    /* any place: running events may move for it */
 };
 
 /*
- * Return the next running session beside which `session` is to be placed in this mode; NULL: none is left. `rest`:
- * counters that are not looked at yet, meter->running at first.
+ * Return the next running session beside which `session` is to be placed in this mode: none in PLACE_ALONE, none that
+ * shares in PLACE_PINNED.  NULL: none is left.  *rest has the counters of the sessions that are not looked at yet; it
+ * is meter->running at first.
  */
 static struct upmu_session *next_beside(const struct upmu_meter *meter, const struct upmu_session *session,
                                         enum place_mode mode, uint32_t *rest)
@@ -39,7 +42,7 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* Store a new place in the tally of an event that does not run, or whose session moves. */
+/* Store a new place in the tally of an event that does not run, or of a session whose events are being moved. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*
@@ -74,8 +77,8 @@ static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session
 }
 
 /*
- * Place a session on counters that never stop.  Such counters belong to no session: a tally only says which counter it
- * reads.
+ * Place a session of a unit whose counters never stop.  Several sessions may read such a counter, and none has it: a
+ * tally only notes which counter it reads.
  */
 static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -95,8 +98,9 @@ static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 #if UPMU_MOVES
 
 /*
- * Can the event move without a gap?  That needs one counter, no payload register, one register with all gates, and a
- * free new counter.  A lent counter does not move so: its value is known only when it stands still.
+ * Can the event move without a gap?  Yes if one register has all gates, no erratum needs a sequence, the event has no
+ * payload register and one counter before and after, and its new counter does not run.  A lent counter does not move
+ * so: its value is known only when it stands still.
  */
 static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {
@@ -111,8 +115,8 @@ static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint 
 }
 
 /*
- * End the moves of a plan: no tally has a counter that it leaves, and a counter that was left loses the event's tag.
- * The new placements are valid beside the sessions that run now.
+ * End the moves of a plan.  No tally has a former counter (`from`) any more; if a former counter still has the event's
+ * tag, the tag is removed.  The new placements are valid beside the sessions that run now.
  */
 static void end_moves(struct upmu_meter *meter)
 {
@@ -131,8 +135,10 @@ static void end_moves(struct upmu_meter *meter)
 }
 
 /*
- * Move the events whose place differs in the solution: their sessions are on both sides of one plan.  Their former
- * counters are free afterwards.  Returns false where the plan has no room.
+ * Move the running events whose place differs in the solution: their sessions are on both sides of one plan, which is
+ * carried out here.  Their former counters are free afterwards.  If every event can move without a gap (moves_alone()),
+ * all do.  `count`: the first requests of `joint`, which run.  Returns false where the plan has no room: nothing has
+ * moved.
  */
 static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, unsigned count)
 {
@@ -226,7 +232,7 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
     return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
-/* Are all events of a set for the PMU of this meter? */
+/* Are all events of a set encoded for the PMU of this meter? */
 static bool is_of_pmu(const struct upmu_meter *meter, const struct upmu_set *set)
 {
     for (unsigned i = 0; i < set->count; i++)
@@ -281,7 +287,7 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     status = place_session(meter, session, mode);
-    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU had the claim first: search once more beside it */
+    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU was first with a claim: search once more, beside that CPU */
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
         status = place_session(meter, session, mode);
     }
@@ -317,7 +323,10 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     status = place_session(meter, session, PLACE_STILL);
     if (status != UPMU_OK)
         return status;
-    /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
+    /*
+     * While a counter that a static session left runs on, load nothing: the start takes it over or closes it.  Nor may
+     * metrics be loaded together with slots that sample: the start refuses them.
+     */
     if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
     /* The sequence overwrites all counters.  None runs here: on such a PMU the caller loads nothing while one does. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place for a session's events beside what runs: search it, plan it, give it up.  All functions: inside a bracket.
+ * A place for a session's events beside the running sessions: search it, plan it, give it up.  All functions: inside a
+ * bracket.
  */
 #ifndef UPMU_CORE_PLACING_H
 #define UPMU_CORE_PLACING_H
@@ -17,8 +18,9 @@ enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session
 enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Search a place for a session beside all running sessions.  `may_move`: running events may be moved for it, at once.
- * UPMU_OK: the meter's plan, begun anew, has the session.
+ * Search a place for a session beside all running sessions.  `may_move`: running events may be moved for it; they are
+ * moved at once, even if the session gets no place then.  UPMU_OK: the meter's plan, begun anew, has the session as its
+ * only one.  Else returns why there is no place.
  */
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
@@ -34,18 +36,23 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
  */
 bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_place_result *result);
 
-/* Place a session where no running event has to move, and load its registers; its counters stay stopped. */
+/*
+ * Attach: search a place for a session for which no running event has to move, note it, and load the registers and
+ * start values.  The counters stay closed.  Nothing is loaded while counters run that a static session left.  Returns
+ * UPMU_OK, or why there is no place, or UPMU_ERR_PORT where a register faulted.
+ */
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Give up the counters of a session that does not run: make their registers idle.  Counters that another event has used
- * since, or that run, are left alone.
+ * Give up the counters of a session that does not run: session->counters becomes 0, and registers are made idle.
+ * Counters that another event has used since, or that run, are left alone.  Returns UPMU_OK, or UPMU_ERR_PORT where a
+ * register faulted.
  */
 enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Make the registers of counters that do not run idle, except registers that other CPUs see.  Returns false where a
- * register faulted.
+ * Make the registers of counters that do not run idle, and remove the tags of these counters; they are unowned no more.
+ * Counters that other CPUs of a domain share are left as they are.  Returns false where a register faulted twice.
  */
 bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters);
 

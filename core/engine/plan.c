@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a plan: the sessions that leave, the sessions that come, and the counters whose registers differ (`changed`).
+ * Making a plan: the sessions that leave, the sessions that come, and the counters for which registers must be written
+ * because they differ from the programs of the sets that come (`changed`).
  */
 #include "core/engine/plan.h"
 #include "core/util/apart.h"
@@ -42,8 +43,10 @@ void upmu_plan_forget(struct upmu_meter *meter)
 }
 
 /*
- * Note the counters of a program whose registers differ from the shadow.  A register that is not plain
- * (upmu_bank_is_plain()) is compared by upmu_bank_same().
+ * Add to plan.changed the counters of those steps of a program whose registers do not hold the program's value.  A
+ * register is compared by its shadow, one that is not plain (upmu_bank_is_plain()) by upmu_bank_same(), too.  If all
+ * are equal and plain, program->seen notes the bank's version, and the next plan can skip this.  If any differs and the
+ * program needs an erratum's sequence, plan.sequence is set.
  */
 static UPMU_APART void compare_program(struct upmu_meter *meter, struct upmu_program *program)
 {

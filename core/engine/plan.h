@@ -16,16 +16,22 @@
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 
-/* Begin the plan of a meter.  Sessions that leave get the state `state_after`. */
+/*
+ * Begin the plan of a meter: empty, with the present co-runners.  Sessions that leave get the state `state_after`,
+ * except those that are to be masked (`full`).
+ */
 void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_after);
 
-/* Clear the pointers of a meter's plan to its sessions, which may be freed afterwards. */
+/* Remove all sessions and sets from a meter's plan and clear its pointers to them, as they may be freed afterwards. */
 void upmu_plan_forget(struct upmu_meter *meter);
 
-/* Bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h. */
+/* The only bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h. */
 #define UPMU_PLAN_ODD 1u
 
-/* Add a running session to those that leave.  Returns false where the plan has no room. */
+/*
+ * Add a running session to those that leave, and remove its stamp from plan.corunners.  Returns false where the plan
+ * has no room (UPMU_PARTS sessions leave already).
+ */
 static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -41,13 +47,16 @@ static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *
     return true;
 }
 
-/* Returns the counters that sessions have after the plan, as far as it is made. */
+/* Return the mask of the counters that sessions will have after the plan, as far as it is made. */
 static inline uint32_t upmu_plan_taken(const struct upmu_meter *meter)
 {
     return (meter->running & ~meter->plan.leave) | meter->plan.come;
 }
 
-/* Is the set placed for this kind of CPU, are its counters free, and is its placement valid beside what will run? */
+/*
+ * Is the set placed for this kind of CPU, are its counters free after the plan as far as it is made, and is its
+ * placement valid beside the sessions that will run?  Always true for an empty set.
+ */
 static inline bool upmu_plan_fits(const struct upmu_meter *meter, const struct upmu_set *set)
 {
     return !set->count ||
@@ -55,24 +64,28 @@ static inline bool upmu_plan_fits(const struct upmu_meter *meter, const struct u
 }
 
 /*
- * Add a session that comes with `set`, for which upmu_plan_fits() is true, and claim what CPUs share.  Returns false:
- * there is no room, another CPU has the claim, or a handler makes the plan, which may claim nothing.
+ * Add a session that comes with `set`, for which upmu_plan_fits() is true, and claim those of its registers that CPUs
+ * share.  Returns false: the plan has no room, another CPU has the claim, or a handler makes the plan and may claim
+ * nothing.
  */
 bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
 
 /*
- * Plan each running session out and in again, because an erratum's sequence overwrites their counters.  Returns false
- * where the plan has no room.
+ * Plan each running session out and in again, except those that already leave: an erratum's sequence is to overwrite
+ * their counters.  Returns false where the plan has no room.
  */
 bool upmu_plan_again(struct upmu_meter *meter);
 
-/* Note that a register of these counters has faulted; the repair (upmu_reconcile_repair()) stops their sessions. */
+/* Note in meter->failed that a register of these counters has faulted: upmu_reconcile_repair() stops their sessions. */
 static inline void upmu_meter_fails(struct upmu_meter *meter, uint32_t counters)
 {
     meter->failed |= counters;
 }
 
-/* The counter of a tally has no valid value: it counts as failed, and loses its tag. */
+/*
+ * Note that a tally's counter has no valid value: the tally's counters count as failed, and the one that is read loses
+ * its tag.
+ */
 static inline void upmu_meter_loses(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     upmu_meter_fails(meter, tally->counters | UPMU_BIT32(tally->counter & 31u));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grade a PMU by one free counter.  The probe uses a session, so it takes no counter in use, and tests the path of
- * every count.
+ * Grade a PMU by one free counter.  The probe uses a session of its own, so that it takes no counter in use, and tests
+ * the path that every count takes.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -21,7 +21,7 @@ const char *upmu_verdict_text(enum upmu_verdict verdict)
 
 #if UPMU_PROBE
 
-/* Execute at least 1000 instructions that no compiler removes. */
+/* The loop of a probe if the caller has given none: at least 1,000 instructions, which no compiler removes. */
 static void built_in_loop(void *context)
 {
     (void)context;
@@ -29,7 +29,10 @@ static void built_in_loop(void *context)
         ;
 }
 
-/* Add an event that happens in every loop, on a general counter if one is free. */
+/*
+ * Make the probe's session, with one event that happens in each round of any loop (upmu_pmu.loop_config).  The event
+ * gets a general counter if one is free.  `period`: its period; 0: it only counts.
+ */
 static UPMU_APART enum upmu_status add_loop_event(struct upmu_meter *meter, struct upmu_session *session,
                                                   uint64_t period)
 {
@@ -82,8 +85,8 @@ static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *pr
 }
 
 /*
- * Do nothing in a bracket: entering it tells whether the probe is called on its CPU, and in no other call.  The session
- * could be sent to that CPU, but not the loop.
+ * Do nothing in a bracket.  That the bracket can be entered shows that the caller runs on the CPU of the probe, and
+ * inside no other local call.  The session could be sent to that CPU, but not the loop.
  */
 static enum upmu_status check_here(struct upmu_meter *meter, void *unused)
 {

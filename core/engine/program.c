@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Compiled placements: render the registers of a set once, and sum up its events.
- */
+/* Compile placements: let the backend render the registers of a set once, and sum up its events. */
 #include "core/engine/program.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -17,7 +15,11 @@
 #include "core/engine/special.h"
 #include "core/engine/session_core.h"
 
-/* Make the image of a set: the values that its registers are to hold. */
+/*
+ * Let the backend store in `image` the register values for all events of a set, with the interrupt of an event enabled
+ * where the port has interrupts, the event's count does not wrap at its counter's width, and the event samples or the
+ * PMU has a status register.
+ */
 static void render_set(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -33,7 +35,10 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
     }
 }
 
-/* While a register of an event changes, all counters of that event stand still: put them into the step's guard. */
+/*
+ * If a step's guard has any counter of an event, add all counters of that event: they stand still together while the
+ * step changes its register.
+ */
 static void widen_guards(struct upmu_set *set)
 {
     for (unsigned i = 0; UPMU_SLOTS > 1 && i < set->program.steps; i++)
@@ -79,7 +84,8 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     }
     if (set->session->alone)
         flags &= ~UPMU_PROGRAM_FREE;
-    program->counting &= ~metrics; /* metrics: their counter of slots is set to 0 at the begin of each window */
+    /* no metric only counts, nor does their counter of slots: each window sets it to 0 */
+    program->counting &= ~metrics;
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
             program->user |= program->step[i].guard;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled placements (docs/ENGINE.md, "What runs"): what the registers of a placed set are to hold, in load order.
+ * Programs, the register values of compiled placements (docs/ENGINE.md, "What runs"), in the order in which they are
+ * written.
  */
 #ifndef UPMU_CORE_PROGRAM_H
 #define UPMU_CORE_PROGRAM_H
@@ -8,12 +9,16 @@
 #include "core/hw/backend.h"
 #include "core/engine/session_core.h"
 
-/* Bits of upmu_program.flags, for the events of the set. */
-#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that other events share: valid where its counters are free */
-#define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
-#define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
-#define UPMU_PROGRAM_PRELUDE 16u /* if a register differs, an erratum's sequence is written first */
-#define UPMU_PROGRAM_RECORDS 32u /* an event has values or an id in its records, or sends messages */
+/* Bits of upmu_program.flags.  Each tells something of the events of the set. */
+/*
+ * no event needs a register that events of other sets may need, too, and the session need not run alone: the placement
+ * is valid wherever its counters are free
+ */
+#define UPMU_PROGRAM_FREE 1u
+#define UPMU_PROGRAM_WRAPS 2u /* the count of at least one event wraps at the width of its counter */
+#define UPMU_PROGRAM_OTHERS 8u /* an overflow of an event also stores or resets counts of other events of the set */
+#define UPMU_PROGRAM_PRELUDE 16u /* an erratum's sequence is written before any register of the set that differs */
+#define UPMU_PROGRAM_RECORDS 32u /* an event's records have values or an id, or its overflows send messages */
 /* an event is a cascade or a metric, has two counters, its count can fall, or its counter can stand still */
 #define UPMU_PROGRAM_ODD 64u
 
@@ -23,10 +28,16 @@
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
-/* Is the program of a set compiled for this kind of CPU, and valid beside these co-runners? */
+/*
+ * May the set run with its compiled program?  It is compiled for this kind of CPU, no session or other software blocks
+ * its counters, and its placement is valid beside these co-runners, of which none runs alone.
+ */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 
-/* The placement of a set is no longer valid: forget its program, and the co-runners beside which no place was found. */
+/*
+ * The placement of a set is no longer valid: forget its kind of CPU and its program, and beside which co-runners no
+ * place was found.
+ */
 static inline void upmu_program_forget(struct upmu_set *set)
 {
     set->placed_class = 0;

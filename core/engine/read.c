@@ -41,7 +41,7 @@ static void grade_count(const struct upmu_session *session, const struct upmu_se
         count->error = count->value - count->raw;
 #endif
     } else if (!count->raw) {
-        /* Load the meter once: the session's thread may come and go elsewhere meanwhile. */
+        /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
         const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
         if (!(meter ? UPMU_LOAD(meter->seen_counting) : UPMU_LOAD(session->set.proven)))
@@ -64,7 +64,9 @@ static void grade_metric(const struct upmu_tally *tally, struct upmu_count *coun
         count->quality = UPMU_QUALITY_SCALED;
 }
 
-/* End the window of a session's metrics, so that they can be read.  A local call. */
+/*
+ * In a bracket: end the window of a running session's metrics and begin the next, so that their counts are up to date.
+ */
 static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
 {
     struct upmu_session *session = argument;
@@ -87,8 +89,8 @@ struct remote_read {
 };
 
 /*
- * Read one count of a set.  `meter`: where the session was seen to be linked, or NULL; `occupies`: whether the session
- * was seen to run.  Returns false where a register faulted.
+ * Read count number `i` of a set into *count, with its times and quality.  `meter`: where the session was seen to be
+ * linked, or NULL; `occupies`: whether the session was seen to run.  Returns false where a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
                      unsigned i, struct upmu_count *count)
@@ -105,7 +107,10 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    /* An interrupt or another call may have stopped the session since: then the count is read again. */
+    /*
+     * Read the counter only if the session still runs.  If it was stopped since, its sequence has changed, and the
+     * caller reads the count again.
+     */
     if (occupies && meter && set == upmu_active_seen(session) && upmu_session_occupies(session) &&
         counter < UPMU_COUNTERS && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
@@ -131,8 +136,9 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 }
 
 /*
- * May the session be read on this CPU?  Its thread may have gone to another CPU meanwhile.  A session that waits counts
- * enabled time, and its CPU may be adding to that.
+ * May the session be read on the executing CPU?  Yes if it is on no CPU, if it neither runs nor waits, or if this CPU
+ * drives its meter.  (A session that waits counts enabled time, which its CPU may be changing.)  A session of a unit
+ * without a CPU may be read only while the unit sleeps, not while it is on its way to another CPU.
  */
 static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter, bool occupies)
 {
@@ -146,19 +152,22 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 }
 
 /*
- * Read counts one by one.  A count is read again if a switch has changed its session meanwhile, or a handler its tally.
+ * Read counts one by one into remote->counts, and set remote->status if that fails.  A count is read again if the
+ * session's sequence or meter has changed meanwhile, because a switch or a handler has changed the count; UPMU_ERR_BUSY
+ * after READ_ATTEMPTS.
  */
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
-    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session has left */
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session is on no CPU */
 
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        bool occupies = upmu_session_occupies(session); /* asked once: the session's CPU may be starting it */
+        /* asked once for this count: the session's CPU may be starting it */
+        bool occupies = upmu_session_occupies(session);
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session, meter, occupies))
@@ -175,7 +184,10 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     }
 }
 
-/* Read on this CPU.  The local call for metrics can need much stack: the counts are read after it. */
+/*
+ * Read on the executing CPU.  First the metrics of the session are brought up to date; that local call can need much
+ * stack, so the counts are read after it, not inside.
+ */
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
@@ -183,7 +195,7 @@ static void read_here(void *argument)
     remote->status = UPMU_OK;
 #if UPMU_METRICS
     struct upmu_session *session = remote->session;
-    /* Load the meter once: the session's thread may come and go elsewhere meanwhile. */
+    /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
     if (meter && upmu_session_occupies(session) && remote->set == upmu_active_seen(session) &&
@@ -252,7 +264,7 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
             grade_count(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
         }
     }
-    /* A handler may have changed the set meanwhile: then all counts are read again, in full. */
+    /* If a handler has changed the session's counts meanwhile, the caller reads all of them again, in full. */
     UPMU_BARRIER();
     if (__builtin_expect(UPMU_LOAD(session->sequence) != before, 0))
         return false;
@@ -274,7 +286,10 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
     return (UPMU_UNCORE && !cpu) || port_run_on_cpu(port, cpu, read_here, remote);
 }
 
-/* Attempts of a read, the first included: another follows if the session's thread came or went meanwhile. */
+/*
+ * How often a read is tried, the first time included: it is tried again if the session's thread has gone to another
+ * CPU, or come to one, meanwhile.
+ */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
 enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Carrying out a plan: close what leaves or changes, take counts, write registers, load start values, publish, open.
+ * Carry out a plan, in seven steps: 1 close the counters that leave or change, 2 read the time, 3 take the counts of
+ * sessions that leave, 4 write registers, 5 load start values, 6 publish what runs, 7 open the counters.
  *
- * A register that faults is noted in meter->failed, and the work goes on: upmu_reconcile_repair() stops the sessions
- * concerned.  A handler that interrupts a bracket changes nothing that is worked on here (core/engine/interrupt.c).
+ * A register that faults is noted in meter->failed, and the work goes on: upmu_reconcile_repair() stops the sessions on
+ * such counters.  A handler that interrupts a bracket changes nothing that is worked on here (core/engine/interrupt.c).
  */
 #include "core/engine/reconcile.h"
 #include "core/util/apart.h"
@@ -34,7 +35,11 @@ static void close_counters(struct upmu_meter *meter, uint32_t counters)
 
 /* ---- Step 3: take ---- */
 
-/* Take the counts of a session that leaves.  From here to leave_part() its sequence is odd. */
+/*
+ * Add to the events of a session that leaves what their counters have counted.  Notes which events have a sample due
+ * (session->due_events, plan->reports), and whether a counter could not be read (plan->lost).  From here until
+ * leave_part() the session's sequence is odd.
+ */
 static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -77,7 +82,10 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
     }
 }
 
-/* Store the samples that are due before their sessions leave: a sample may fill a ring, and so mask its session. */
+/*
+ * Store the samples that are due before load_parts() gives their sessions a new state: a sample may fill a ring, and
+ * then the session is to be masked.
+ */
 static UPMU_APART void report_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -112,11 +120,13 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
     UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
-/* ---- Steps 4 and 5: registers and start values ---- */
+/* ---- Steps 4 and 5: registers and start values of the sets that come ---- */
 
 /*
- * Load the start values of a set.  An event on a counter that is carried or stands still takes the base of the event
- * that leaves.  An event whose own value is still there keeps it.  Any other event begins.
+ * Load the start values of a set.  An event on a counter in plan->based takes the base of the event that leaves the
+ * counter.  An event whose own value is still there (its tag) keeps it, unless plan->begun has its counter.  Any other
+ * event writes its counter if plan->written has it, else reads it.  All get their tags, `turned` and `ran`; the
+ * counters get their users.
  */
 static inline void load_values(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
                                uint64_t now_ns)
@@ -194,7 +204,10 @@ static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
     plan->in[part] = NULL;
 }
 
-/* A register or a counter of a part faulted: stop its session before it has begun to count. */
+/*
+ * A register or a counter of a part that comes has faulted: stop its session before it has begun to count, with
+ * `error`, and take the part out of the plan.
+ */
 static UPMU_APART void refuse_part(struct upmu_meter *meter, unsigned part)
 {
     struct upmu_session *session = meter->plan.in[part];
@@ -268,7 +281,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
         upmu_waiting_put(meter, session);
 }
 
-/* ---- Steps 6 and 7: publish and open ---- */
+/* ---- Steps 6 and 7: note in the meter what runs now, and open the counters ---- */
 
 static inline void publish_plan(struct upmu_meter *meter)
 {
@@ -286,7 +299,7 @@ static inline void publish_plan(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->running = (meter->running & ~plan->leave) | plan->come;
     UPMU_BARRIER();
-    /* A session that has left may be freed from now on: clear the pointers to it. */
+    /* A session that has left may be freed from now on: clear the pointers to it in meter->slot. */
     for (; gone; gone &= gone - 1u) {
         meter->slot[upmu_bits_lowest(gone)].tally = NULL;
         meter->slot[upmu_bits_lowest(gone)].session = NULL;
@@ -327,7 +340,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(meter->unowned != 0, 0))
         stop |= meter->unowned & plan->come & ~plan->carried;
     idle = plan->come & ~(meter->running | meter->unowned);
-    if (idle) /* no session has these: a fault may have left one open, or its enable bit unknown */
+    if (idle) /* no session has these counters: a fault may have left one open, or its enable bit unknown */
         stop |= upmu_bank_open(&meter->bank, idle);
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;
@@ -375,12 +388,15 @@ void upmu_reconcile(struct upmu_meter *meter)
 
 /* ---- Due work ---- */
 
-/* Plan the next set of a session that leaves by this plan. */
+/*
+ * Choose the next set of a session that leaves by this plan, and plan the session in with it.  If the set does not fit,
+ * the session waits.
+ */
 static UPMU_APART void plan_next_set(struct upmu_meter *meter, struct upmu_session *session)
 {
 #if UPMU_SETS
     upmu_sets_choose(session, NULL);
-    /* A handler runs no erratum's sequence: the session waits for the tick. */
+    /* A handler runs no erratum's sequence.  If the set needs one, the session waits for the next tick. */
     if (UPMU_PRELUDES && meter->in_handler && (session->following->program.flags & UPMU_PROGRAM_PRELUDE) &&
         session->following->program.seen != meter->bank.version)
         return;
@@ -420,7 +436,10 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
 
 /* ---- Faults ---- */
 
-/* Add what the counters of a session have counted before the fault, as far as they can be read. */
+/*
+ * Add what the counters of a session had counted before a fault.  An event whose counter cannot be read, or has not its
+ * value any more, and a metric lack an unknown part (`hole`).
+ */
 static void take_failed(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     for UPMU_TALLIES(tally, upmu_active(session)) {
@@ -451,7 +470,7 @@ static void fail_session(struct upmu_meter *meter, struct upmu_session *session,
     meter->corunners -= upmu_active(session)->program.placement;
 }
 
-/* Returns the counters of all running sessions that have a failed counter. */
+/* Return the mask of all counters of those running sessions that have a counter in `failed`. */
 static uint32_t find_concerned(const struct upmu_meter *meter, uint32_t failed)
 {
     uint32_t counters = 0, rest = meter->running;
@@ -472,7 +491,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->running &= ~closing;
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
-    if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate */
+    if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate to close */
         close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;

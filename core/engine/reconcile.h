@@ -1,30 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upmu_reconcile(), the one function that changes what runs, and the answers to faults and to work that a handler found
- * (docs/ENGINE.md, "What runs").  All functions: inside a bracket, or in a handler that interrupted none.
+ * upmu_reconcile(), the one function by which sessions get and leave counters in normal work; what is done after
+ * faults; and work that a handler found due (docs/ENGINE.md, "What runs").  All functions: inside a bracket, or in a
+ * handler that interrupted none.
  */
 #ifndef UPMU_CORE_RECONCILE_H
 #define UPMU_CORE_RECONCILE_H
 
 #include "core/engine/plan.h"
 
-/* Carry out the meter's plan. */
+/*
+ * Carry out the meter's plan: sessions leave and come, samples that are due are stored, and sessions whose registers
+ * fault are stopped.
+ */
 void upmu_reconcile(struct upmu_meter *meter);
 
 /*
- * Do the work that a handler or a take found: mask full sessions, and switch the sets that are due.  A session whose
- * next set has no place beside what runs waits.  Returns whether a session waits, so that a place may be searched for
- * it.
+ * Do the work that a handler or a plan found due: mask full sessions, and switch to the sets that are due.  A session
+ * whose next set has no place beside the running ones waits.  Returns whether any session left its counters and any
+ * session waits: then a place may be searched.
  */
 bool upmu_reconcile_due(struct upmu_meter *meter);
 
-/* Stop the sessions whose registers have faulted (meter->failed), and set their `error`.  The others run on. */
+/*
+ * Stop the sessions that have a counter in meter->failed, with their `error` set, and clear meter->failed.  Their
+ * counts are taken as far as counters can be read.  Other sessions run on.
+ */
 void upmu_reconcile_repair(struct upmu_meter *meter);
 
-/* Write a line about repairs to the host's log. */
+/* Write to the host's log that a register faulted and a session was stopped; the line is due no more. */
 void upmu_reconcile_log(struct upmu_meter *meter);
 
-/* The hardware has lost what runs: take all sessions off without a register access.  Their counts have a hole. */
+/*
+ * The hardware has lost the counters' values: take all sessions off their counters without accessing a register.  They
+ * are suspended, or masked if they were full, and `hole` of their events is set.
+ */
 void upmu_reconcile_lose(struct upmu_meter *meter);
 
 #endif

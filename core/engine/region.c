@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Regions: a session that keeps running, and the differences of two reads.
- */
+/* Regions: the counts of a piece of a program, as the differences of two reads of a session that keeps running. */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
@@ -36,7 +34,9 @@ static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
     enum upmu_status status = upmu_set_read(&region->session.set, 0, region->events, region->count);
 
-    /* Look at the state last: a unit's session may have been in the middle of a call on another CPU. */
+    /*
+     * Look at the state after the read: another CPU that drives the unit of the session may have stopped it meanwhile.
+     */
     return UPMU_LOAD(region->session.state) == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
 }
 

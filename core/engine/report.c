@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reporting an overflow: a sample in the ring, a call of a format, or a message.  A report is made in a bracket, or in
- * a handler that interrupted none: so ring, queue and cpu->overflow have one writer.
+ * Report an overflow: a sample in the ring, a call of a format, or a message.  A report is made in a bracket, or in a
+ * handler that interrupted none, so ring, queue and cpu->overflow are never written by two at a time.
  */
 #include "core/engine/report.h"
 #include "core/util/apart.h"
@@ -39,9 +39,10 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * An overflow of `events` reads other events of the set: fold these, as their counts go into its records.  Or, if
- * `reset`, set their counts to 0.  The counter of one that samples is not loaded anew for that: it overflows once
- * before its sample is due, and then waits for the rest.
+ * For an overflow of `events`: fold those other events of the set whose counts go into its records.  Or, if `reset`,
+ * fold those that it resets, and set their counts to 0.  If such an event samples, its counter keeps its load: it
+ * overflows before the new period is over, without a sample, and is loaded with the rest then.  The count of a wide
+ * event is not reset.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {
@@ -57,7 +58,10 @@ static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t even
     }
 }
 
-/* Note that the next set is due, if an event has overflowed as often as its set waits for. */
+/*
+ * If an event has now overflowed as often as its set waits for (UPMU_SET_OVERFLOW_SWITCH), note that the session's next
+ * set is due.
+ */
 static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events)
 {
     if (!(upmu_active(session)->flags & UPMU_SET_OVERFLOW_SWITCH))
@@ -81,7 +85,7 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
 
     if (upmu_session_dropped(session))
         return;
-    /* A full session samples no more: an overflow on a counter that was still open is a lost period. */
+    /* A full session samples no more: an overflow of a counter that was still open counts as a lost period. */
     if (session->full) {
         for (uint32_t rest = events; rest; rest &= rest - 1u)
             upmu_active(session)->tally[upmu_bits_lowest(rest)].lost++;
@@ -118,7 +122,7 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
         UPMU_STORE(session->full, 1);
         cpu->meter.work_due |= UPMU_DUE_SESSIONS;
     }
-    /* The frame is on the handler's stack, and the session may be closed, or its set removed: no pointer stays. */
+    /* Leave no pointers: the frame is on the handler's stack, and the session may be closed, or its set removed. */
     overflow->frame = NULL;
     overflow->session = NULL;
     overflow->set = NULL;
@@ -143,7 +147,7 @@ void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, u
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
         counters |= UPMU_BIT32(upmu_tally_runs_on(&upmu_active(session)->tally[upmu_bits_lowest(rest)]));
-    /* No copy is needed: no handler writes the frame while `has_frame` is set. */
+    /* No copy of the frame is needed: no handler writes mail->frame while `has_frame` is set. */
     if (mail->has_frame && (mail->framed & counters)) {
         frame = &mail->frame;
         mail->framed &= ~counters;

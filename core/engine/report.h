@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reports of overflows: declarations for other core files.
- */
+/* Report overflows of events: declarations for other core files. */
 #ifndef UPMU_CORE_REPORT_H
 #define UPMU_CORE_REPORT_H
 

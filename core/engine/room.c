@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of sets: how many bytes, for how many events, and where each array lies.
+ * The memory of sets: how many bytes a set needs, for how many events given memory has room, and where each array lies.
  */
 #include "core/engine/room.h"
 #include "core/util/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls for sessions: events, targets, start and stop, written values; and the way of each call to the CPU that it
- * needs.
+ * Calls for sessions: add and replace events, attach to a target, start and stop, write values; and how each call gets
+ * to the CPU that it has to run on.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -75,13 +75,16 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
     return sampling->period;
 }
 
-/* Has the event no other counters than bytes of top-down metrics? */
+/* Is the event a top-down metric: can it be counted, and by bytes of top-down metrics alone? */
 static bool is_metric(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     return event->counters && !(event->counters & ~UPMU_METRIC_COUNTERS(pmu));
 }
 
-/* Check the sampling attributes of an event, and store them in *out with the event's period.  `sampling` NULL: none. */
+/*
+ * Check the sampling attributes of an event (`sampling`, NULL: none), and store them in *out with the event's period
+ * (period_of()).  Returns UPMU_OK or why they are refused, then with the hook or level in session->why.
+ */
 static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
@@ -149,7 +152,10 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
     UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
 }
 
-/* Store an event in a set.  Its sampling attributes have been checked. */
+/*
+ * Store an event in entry `i` of a set, with attributes that check_sampling() has accepted.  Its count and tally begin
+ * anew, unplaced, and the set's placement is forgotten.
+ */
 static void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i, const struct upmu_event *event,
                       const struct upmu_sampling *sampling)
 {
@@ -429,9 +435,9 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
-    thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
+    thread = UPMU_LOAD(session->thread); /* while the session is held, its thread does not end */
     if (thread) {
-        /* a limit of the session may exclude this CPU */
+        /* the session's limit may exclude the CPU where the thread runs */
         struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
@@ -441,7 +447,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
         else
             call->status = call->work(call);
     }
-    /* After a detach the session is its owner's, and may be freed: store nothing in it. */
+    /* After a detach the session's owner may free it at once: `held` is not cleared. */
     if (!call->detaches || call->status != UPMU_OK)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
@@ -455,7 +461,10 @@ static void send_call(struct upmu_call *call)
         (void)port_run_on_cpu(call->session->machine->port, cpu, call_in_bracket, call);
 }
 
-/* Detach from a unit that no CPU drives: no register is written; `busy` admits one call at a time. */
+/*
+ * Run a detach for a unit that no CPU drives.  No register is written, so any CPU may run it; the unit's `busy` admits
+ * one call at a time, others get UPMU_ERR_BUSY.
+ */
 static void detach_asleep(struct upmu_call *call)
 {
     call->status = UPMU_ERR_BUSY;
@@ -475,7 +484,7 @@ static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
            (UPMU_UNCORE && call->meter && __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) != cpu);
 }
 
-/* How often a call is tried whose session or unit goes to another CPU meanwhile. */
+/* How often a call is tried, the first time included, if its session or unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
 /*
@@ -544,7 +553,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     upmu_session_tie(session);
     upmu_session_link(meter, session);
     UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-    /* Load registers now, which makes the start cheap; a session that does not fit yet is placed at its start. */
+    /* Load registers now: the start writes less.  A session without a place now is attached, too, and placed then. */
     if (!upmu_session_targets(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
         status = upmu_placing_preload(meter, session);
@@ -717,7 +726,7 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     return on_cpu(session, stop_work, false);
 }
 
-/* Arguments of upmu_sessions_change(): sessions to start, and sessions to stop. */
+/* Arguments of upmu_sessions_change(): arrays of the sessions to start and to stop, and their lengths. */
 struct these {
     struct upmu_session *const *start, *const *stop;
     unsigned starts, stops;
@@ -757,13 +766,19 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
             upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
 
-/* Change all sessions: by one plan where possible, the others one by one.  Returns the first refusal, or UPMU_OK. */
+/*
+ * Stop and start all sessions: by one plan where possible, the others one by one.  A session that is not on this meter
+ * is refused (UPMU_ERR_WRONG_CPU).  Returns the first status that is not UPMU_OK.
+ */
 static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
 {
     const struct these *these = argument;
     enum upmu_status status = UPMU_OK;
 
-    /* Link the sessions of the running thread that no switch has linked yet.  Those of other CPUs are refused below. */
+    /*
+     * Link the sessions of the running thread that no switch has linked yet.  Sessions that are on other CPUs are
+     * refused below.
+     */
     for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
         (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
     change_at_once(meter, these);
@@ -834,7 +849,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    /* The status decides, not the target: a CPU that leaves may have taken the session from its target since. */
+    /* The status decides, not `ties`: a CPU that leaves may have taken the session from its target since. */
     if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;
@@ -857,8 +872,8 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
         (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
         /*
-         * If the session still has a target, the code that takes it from there ends the session: store nothing here
-         * then.
+         * If the session still has a target, the code that takes it from there ends it, perhaps at once: do not touch
+         * it then.
          */
         if (upmu_byte_or(&session->ties, UPMU_DROPPED) & UPMU_TIED)
             return UPMU_OK;
@@ -935,7 +950,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);
             status = session->error;
-            if (!call->period && !call_lends(call)) /* the times of a written count begin now */
+            if (!call->period && !call_lends(call)) /* the times of a written count begin at the write */
                 begin_times(session, call->set, tally, meter);
         }
     }
@@ -1002,7 +1017,10 @@ enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t va
                              .follow = true,
                              .lends = true};
 
-    /* A loan needs plans that are odd; sessions of one world make every plan odd (meter->worlds). */
+    /*
+     * Only sessions of one world may lend.  A plan with a lent counter must be odd, and such a session makes each plan
+     * of its meter odd (meter->worlds).
+     */
     if (!session || index >= set->count || !session->world)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (set->tally[index].falls || !takes_values(upmu_machine_pmu_of(session->machine, set->event[index].pmu),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations of sessions for other core files: states, times, links and ends.
- */
+/* Declarations of sessions for other core files: states, times, links, ties and ends. */
 #ifndef UPMU_CORE_SESSION_CORE_H
 #define UPMU_CORE_SESSION_CORE_H
 
@@ -13,10 +11,11 @@
 #include <upmu/session.h>
 #include <upmu/set.h>
 
-/* The active set of a session: its events run, or will run next. */
+/* Get the address of the set of a session that is active: its events run, or will run when the session does. */
 #if UPMU_SETS
 #define upmu_active(session) ((session)->active)
-#define upmu_active_seen(session) UPMU_LOAD((session)->active) /* another CPU may be switching sets */
+/* the load is atomic: another CPU may be switching sets */
+#define upmu_active_seen(session) UPMU_LOAD((session)->active)
 #else
 #define upmu_active(session) (&(session)->set)
 #define upmu_active_seen(session) (&(session)->set)
@@ -26,22 +25,26 @@
 #define UPMU_TALLIES(tally, set)                                                                                      \
     (struct upmu_tally *tally = (set)->tally, *tally##_end = tally + (set)->count; tally < tally##_end; tally++)
 
-/* Can a session's running time be shorter than its enabled time?  Only in a build with one of these features. */
+/*
+ * Can an event's running time be shorter than its session's enabled time?  Only in a build with one of these features.
+ */
 #define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
 
-/* Is the session started, but without counters now? */
+/* Is the session started, but without counters now?  False in a build without threads, where no session waits. */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
 }
 
-/* The next set in the list session->sets, or NULL. */
+/* Return the set that follows in the chain of its session; NULL: it is the last one. */
 static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
 {
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* A call for a session, with its arguments, so that it can run in the bracket of the CPU that it needs. */
+/*
+ * A call for a session: the function and its arguments, so that it can run in the bracket of the CPU where it has to.
+ */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
@@ -52,9 +55,9 @@ struct upmu_call {
     const struct upmu_event *event;
     const struct upmu_sampling *sampling;
     enum upmu_status status;
-    bool listed; /* the caller holds the list of the session's thread */
+    bool listed; /* the caller already holds the list of the session's thread */
     bool detaches;
-    bool targeted; /* refused where the session has no target */
+    bool targeted; /* a session without a target is refused (UPMU_ERR_STATE) */
     bool follow; /* if the session goes to another CPU meanwhile, the call goes there */
     bool joins;  /* if no switch has linked the session yet, the call goes to the CPU where its thread runs */
 #if UPMU_LOANS
@@ -68,47 +71,50 @@ struct upmu_call {
  */
 enum upmu_status upmu_session_call(struct upmu_call *call);
 
-/* Returns the number of events in all sets of a session. */
+/* Return the number of events in all sets of a session together. */
 unsigned upmu_session_events(const struct upmu_session *session);
 
-/* Make the first set active after the chain of sets has changed, unless the session has begun: its active set stays. */
+/*
+ * To be called after the chain of sets has changed: make the first set active.  If the session has begun (`begun`), its
+ * active set stays.
+ */
 void upmu_session_rewind(struct upmu_session *session);
 
 /*
- * Add the time since `started_ns` to the enabled time of a started session whose target is here, and set `started_ns`
- * to `now_ns`.  While the CPU sleeps nothing is added.
+ * Add the time since `started_ns` to the enabled time of a started session that is linked to a CPU or unit, and set
+ * `started_ns` to `now_ns`.  While that CPU or unit sleeps nothing is added.
  */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
-/* Returns the enabled time of a running session at `now_ns`. */
+/* Return the enabled time at `now_ns` of a session that runs: the sum so far, and the time since `started_ns`. */
 static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)
 {
     return session->enabled_ns + (now_ns - session->started_ns);
 }
 
 /*
- * A session leaves its counters: add the time since `running_ns` to the running time of its active set, and the time
- * since `started_ns` to its enabled time.
+ * When a session leaves its counters: add the time since `running_ns` to the running time of its active set and
+ * subtract it from the set's timeout (`left_ns`), and add the time since `started_ns` to the session's enabled time.
  */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
 /*
- * Returns how long a set was not running while its session was enabled, up to `now_ns`.  *out_enabled_ns is the enabled
- * time.
+ * Return for how many ns of its session's enabled time a set has not run, up to `now_ns`.  In a build without threads
+ * and chains: 0.  *out_enabled_ns gets the enabled time.
  */
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns);
 
 /*
- * Bits of session->ties.  A session ends when both are gone, its target and its owner: what takes away the second one
- * ends the session.  One atomic operation decides which was the second.
+ * Bits of session->ties.  The session ends when its target and its owner are both gone: the call that takes the second
+ * one away ends it.  `ties` is changed by one atomic operation, so exactly one call sees that it was the second.
  */
 #define UPMU_TIED 1u    /* it has a target */
 #define UPMU_DROPPED 2u /* it has no owner */
 
 /*
- * Has the session a target?  A session whose thread does not run has one, and is on no CPU.  Ask before `state` is
- * looked at: the code that takes the target away has stored `state` before.
+ * Has the session a target?  True also while its thread runs on no CPU.  To be called before `state` is read: the code
+ * that takes the target away stores `state` first.
  */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
@@ -149,12 +155,15 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
 }
 
 /*
- * Set session->why to a status, without further details; returns that status.  NULL, the session of a set that is in no
- * session: UPMU_ERR_STATE.
+ * Set session->why to a status and clear its details; returns that status.  `session` NULL: the set is in no session,
+ * and UPMU_ERR_STATE is returned, whatever `status` is.
  */
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
 
-/* Note in a session (`error`, `why`) that a register faulted; returns UPMU_ERR_PORT. */
+/*
+ * Note in a session that the register bank.faulted has faulted: `error` and why.status become UPMU_ERR_PORT, why.pmu
+ * and why.address say where.  Returns UPMU_ERR_PORT.
+ */
 enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
@@ -174,31 +183,32 @@ enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
  */
 void upmu_session_end(struct upmu_session *session);
 
-/*
- * Index in meter->waiting of the list of running sessions whose set is empty: they have no counter by which they are
- * found.
- */
+/* Index in meter->waiting of the list of sessions that run with an empty set: no counter leads to them. */
 #define UPMU_WAIT_EMPTY 2u
 
 /*
- * Store in a set the session whose chain has it.  `session` NULL: none has it, as its memory may outlive the session's.
+ * Note in a set the session whose chain has it.  `session` NULL: the set is in no chain any more; its memory may
+ * outlive the session's.
  */
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
-/* Forget the placements of all sets of a session, which is attached anew.  Returns whether an event samples. */
+/*
+ * Forget the placements of all sets of a session, and its tags, as it is attached anew.  Returns whether any of its
+ * events samples.
+ */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Give each event of a session a new tag of this meter, and the session a ticket. */
+/* Give each event of a session a new tag of this meter, and the session a new ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Link a session into the list of a meter's sessions, or unlink it.  A session whose tags are another meter's gets new
- * ones.
+ * Link a session into the list of a meter's sessions, or unlink it; it has no counters then.  A session whose tags are
+ * another meter's gets new ones when it is linked.
  */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Does the session run?  Then it has its counters; its set may be empty. */
+/* Is the session's state UPMU_SESSION_RUNNING?  Then it has the counters of its active set, which may be empty. */
 static inline bool upmu_session_occupies(const struct upmu_session *session)
 {
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
@@ -210,7 +220,7 @@ uint32_t upmu_session_targets(const struct upmu_session *session);
 /* Store in session->counters all counters that the placement of its active set has. */
 void upmu_session_sum(struct upmu_session *session);
 
-/* Is the event a cascade?  Only NetBurst has cascades: other builds save the code. */
+/* Is the event a cascade?  Always false in a build without NetBurst, the only PMU that has cascades. */
 static inline bool upmu_event_cascades(const struct upmu_event *event)
 {
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
@@ -222,7 +232,10 @@ static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
     return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
 }
 
-/* Is the event's counter lent (upmu_set_lend())?  Then it holds a value that others than the library read. */
+/*
+ * Is the event's counter lent (upmu_set_lend())?  Then it holds a value of the host's choice, which software besides
+ * the library reads.
+ */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {
     return UPMU_LOANS && tally->lent;
@@ -242,7 +255,7 @@ enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session
 /* Untie a session from its target.  If the session has no owner, either, it ends here: do not touch it afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
-/* Give a tally a new tag, which no other event of the meter has. */
+/* Give a tally a new tag, which no other event of the meter has; its counters lose the old tag. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally);
 
 #endif

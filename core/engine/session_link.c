@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Linking a session into the lists of a CPU, and unlinking it; a set's link to its session.
- */
+/* Link a session into the lists of a CPU or unit, and unlink it; link a set to its session; end a session. */
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
@@ -11,7 +9,7 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* A tag is unique on its meter until the number wraps, and never 0. */
+/* Tags count up, from 1.  After 2^32 tags of a meter they begin anew: 0 is left out. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     if (!++meter->next_tag)
@@ -41,9 +39,12 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
-    /* A read on another CPU, which found the session on no CPU, sees the new sequence and reads again. */
+    /*
+     * The sequence grows by 2, and stays even.  A read on another CPU, which found the session on no CPU, sees the
+     * change and reads again.
+     */
     UPMU_STORE(session->sequence, session->sequence + 2u);
-    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU now */
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU from now on */
     UPMU_STORE(session->counters, 0);
     session->next = meter->sessions;
     session->link = &meter->sessions;
@@ -67,7 +68,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     session->next = NULL;
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
-    /* From now on a call on another CPU may work on the session. */
+    /* From now on a call on another CPU may change the session, which is on no CPU. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 

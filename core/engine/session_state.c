@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A session's times, counters and refusals: arithmetic on the session alone.
- */
+/* A session's times, counters and refusals: functions that change nothing but the session and its sets. */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
@@ -9,7 +7,7 @@
 /* Is the session linked to a CPU or unit that sleeps?  There a waiting session has no enabled time. */
 static bool is_asleep(const struct upmu_session *session)
 {
-    /* Load the meter once: another CPU may take the session meanwhile. */
+    /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
     const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
     return meter && !UPMU_LOAD(meter->live);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls for chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Calls for the chain of sets of a session: add, remove, shuffle and switch sets (docs/ENGINE.md, "Threads,
+ * multiplexing and sets").
  */
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
@@ -26,7 +27,10 @@ struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t nu
     return set;
 }
 
-/* Round a timeout up to a multiple of the host's tick. */
+/*
+ * Round a timeout up to a multiple of the host's tick (port->tick_ns).  If the host gives no tick, or the result would
+ * exceed 64 bits, return the timeout unchanged.
+ */
 static uint64_t effective_timeout(const struct upmu_session *session, uint64_t timeout_ns)
 {
     uint64_t tick_ns = session->machine->port->tick_ns, rest;
@@ -37,7 +41,7 @@ static uint64_t effective_timeout(const struct upmu_session *session, uint64_t t
     return rest && timeout_ns <= ~UINT64_C(0) - tick_ns ? timeout_ns - rest + tick_ns : timeout_ns;
 }
 
-/* Is this memory a set of the chain already?  A second link to it would make the chain a circle. */
+/* Is this memory already a set of the session's chain?  Linked a second time, it would make the chain a circle. */
 static bool is_chained(const struct upmu_session *session, const void *memory)
 {
     const struct upmu_set *set = session->sets;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Chains of event sets: which set is next, and when.
- */
+/* Chains of sets: which set of a session is next, and when it is due.  In a build with UPMU_SETS. */
 #ifndef UPMU_CORE_SETS_H
 #define UPMU_CORE_SETS_H
 
@@ -17,10 +15,13 @@ void upmu_sets_begin(struct upmu_session *session);
  */
 void upmu_sets_choose(struct upmu_session *session, struct upmu_set *set);
 
-/* Make session->following the active set.  The former one has left the counters, and its counts are taken. */
+/*
+ * Make session->following the active set, and begin its run; no switch is due any more.  The former set must have left
+ * its counters, with its counts taken.
+ */
 void upmu_sets_switched(struct upmu_session *session);
 
-/* Choose the next set and make it active, for a session without counters. */
+/* For a session without counters: choose the next set as upmu_sets_choose() does, and make it active. */
 void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set);
 
 /* Does a session run a set with UPMU_SET_TIME_SWITCH whose time is over? */

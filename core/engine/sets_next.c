@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Choosing the next set of a session's chain, and when it is due (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Choose the next set of a session's chain, and tell when it is due (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/engine/sets.h"
 #include "core/util/random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of upmu_reconcile() for what is not plain: cascades, metrics, an erratum's sequence, static sessions, moves,
- * worlds, counters that stand still, and counters that lose a carry.
+ * Hooks of upmu_reconcile() for plans that are not plain: cascades, metrics, an erratum's sequence, static sessions,
+ * moves, worlds, boxes of units, counters that stand still, and counters that lose a carry.
  */
 #include "core/engine/special.h"
 #include "core/util/apart.h"
@@ -20,13 +20,13 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds || meter->by_hardware)
         return true;
 #endif
-    /* A CPU without a PMU (meter->pmu is NULL) has plans, in which nothing leaves or comes. */
+    /* A CPU without a PMU (meter->pmu is NULL) has plans, too; no session leaves or comes in them. */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
            (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||
                            ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))));
 }
 
-/* ---- Counters that stay open ---- */
+/* ---- Which counters stay open, and how the events that come begin ---- */
 
 /*
  * Return the counters that stand still on both sides of the plan, as their events count user mode alone: they are
@@ -61,7 +61,10 @@ static bool is_claimed(const struct upmu_meter *meter, const struct upmu_set *se
                                         upmu_event_is_exclusive(event));
 }
 
-/* Does the plan change registers, on a PMU whose counters share the registers of their events (NetBurst: an ESCR)? */
+/*
+ * Does the plan change any register on a PMU whose counters share the registers of their events (NetBurst: an ESCR)?
+ * Then it may disturb counters outside of the plan.
+ */
 static bool may_disturb(const struct upmu_meter *meter)
 {
     return UPMU_BACKEND_X86_P4 && meter->pmu->backend->seen_by && meter->plan.changed;
@@ -144,17 +147,17 @@ static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
     uint32_t carried = plan->carried;
 
     /*
-     * An erratum's sequence stops all counters.  Where programs may read counters, none keeps the count of another
-     * session.
+     * Nothing is carried through an erratum's sequence, which stops all counters, nor where programs may read counters:
+     * no counter may keep the value of another session there.
      */
     if (plan->sequence || upmu_features_hide(meter))
         return 0;
     for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->set[part])
-            if (upmu_tally_is_lent(tally)) /* the value of a lent counter is not the count */
+            if (upmu_tally_is_lent(tally)) /* the value of a lent counter is not the event's count */
                 carried &= ~tally->counters;
     carried = (carried | find_unowned(meter)) & ~(apart & plan->come);
-    /* A session that is full is masked: the counters that it left open are closed. */
+    /* A session that leaves because it is full is to be masked: its counters are closed, not carried. */
     for (unsigned part = 0; part < plan->outs; part++)
         if (plan->out[part]->full)
             carried &= ~plan->out[part]->counters;
@@ -162,8 +165,9 @@ static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
 }
 
 /*
- * Decide how the events that come begin: which write their counters (`written`), take the base of the event that leaves
- * (`based`), or begin though their value is still there (`begun`), and which are opened by the hardware (`dormant`).
+ * Decide how the events that come begin, in masks of counters: those that are written (`written`), those whose event
+ * takes the base of the event that leaves (`based`), those whose event begins anew even if its own value is still there
+ * (`begun`), and those that the hardware opens, the targets of cascades (`dormant`).
  */
 static void find_values(struct upmu_meter *meter)
 {
@@ -183,7 +187,7 @@ static void find_values(struct upmu_meter *meter)
         plan->based = plan->leave;
         plan->begun = 0;
     }
-    plan->based &= plan->leave; /* on an unowned counter no event leaves: there is no base to take */
+    plan->based &= plan->leave; /* on an unowned counter no event leaves that has a base */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
             /* the event moves: its base is of another counter */
@@ -195,8 +199,9 @@ static void find_values(struct upmu_meter *meter)
 }
 
 /*
- * The last exit from a guest may have opened counters that an interrupt had closed: the enable register is read, and
- * these counters begin anew.  In a handler the doubt stays: that exit may still be to come.
+ * The last exit from a guest may have opened coming counters that an interrupt had closed (`exit_opens`).  So make the
+ * enable register unknown, and let these counters begin anew.  In a handler exit_opens keeps them, because that exit
+ * may still be to come.
  */
 static void doubt_exit(struct upmu_meter *meter)
 {
@@ -230,7 +235,7 @@ void upmu_special_prepare(struct upmu_meter *meter)
     find_values(meter);
 }
 
-/* ---- Counts that are taken, and values that are loaded ---- */
+/* ---- Hooks when counts are taken and before values are loaded ---- */
 
 void upmu_special_begin_take(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -253,9 +258,10 @@ unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally)
 }
 
 /*
- * Take over a counter that a static session left running.  It may have wrapped in no session's count: its status bit,
- * which no interrupt has cleared, would look like an overflow of the event that comes.  If this event has left the
- * counter itself, its base shows whether the counter has wrapped.
+ * Take over a counter that a static session left running.  It may have wrapped while in no session's count: its status
+ * bit, which no interrupt has cleared, would look like an overflow of the event that comes, so it is cleared.  It is
+ * not if the same event had the counter before and its base shows that the counter has not wrapped: then the event goes
+ * on from its present value.
  */
 static void adopt_counter(struct upmu_meter *meter, struct upmu_tally *tally)
 {
@@ -292,7 +298,7 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
             plan->begun &= ~tally->counters;
             continue;
         }
-        if (!meter->slot[tally->counter].tag) /* the event that leaves has no value to go on from */
+        if (!meter->slot[tally->counter].tag) /* the count of the event that leaves was lost: it has no base to take */
             plan->based &= ~tally->counters;
         if (upmu_meter_tagged(meter, tally) != tally->counters)
             plan->begun |= tally->counters;
@@ -321,7 +327,7 @@ static uint32_t find_targets(const struct upmu_plan *plan)
     return targets;
 }
 
-/* Load the initiator of a cascade, which begins anew with each start. */
+/* Close the counter that starts a cascade, and load it to overflow after `period` events; each start begins it anew. */
 static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *tally, uint64_t period)
 {
     unsigned counter = tally->slot[UPMU_SECOND_SLOT];
@@ -369,7 +375,7 @@ uint32_t upmu_special_before_close(struct upmu_meter *meter)
     return find_targets(&meter->plan);
 }
 
-/* ---- An erratum's sequence ---- */
+/* ---- An erratum's sequence of register writes (prelude) ---- */
 
 /* Write an erratum's sequence.  Its accesses are counted in accesses.prelude alone. */
 bool upmu_special_sequence(struct upmu_meter *meter)
@@ -379,11 +385,11 @@ bool upmu_special_sequence(struct upmu_meter *meter)
     struct upmu_accesses *now = upmu_bank_counted(&meter->bank), before = *now;
 
     upmu_meter_tag(meter, prelude->counters | meter->unowned, 0);
-    if (__builtin_expect(meter->unowned != 0, 0)) /* an unowned counter may have wrapped in no count */
+    if (__builtin_expect(meter->unowned != 0, 0)) /* they may have wrapped in no session's count */
         upmu_count_suspect(meter, meter->unowned);
     meter->unowned = 0;
     meter->used |= prelude->counters & ~blocked;
-    /* After a fault try once more: what is selected without the whole sequence counts wrong. */
+    /* After a fault write it once more: an event that is selected after an incomplete sequence counts wrong. */
     bool fine = upmu_bank_prelude(&meter->bank, prelude, blocked) || upmu_bank_prelude(&meter->bank, prelude, blocked);
 
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
@@ -447,7 +453,7 @@ void upmu_special_worlds(struct upmu_meter *meter)
         if (world)
             meter->of_world[world == UPMU_WORLD_GUEST] |= UPMU_BIT32(counter);
     }
-    /* Where the hardware changes the enable register at entry and exit, in_guest is always 0. */
+    /* Where the hardware opens and closes counters at entry and exit, in_guest stays 0: guest counters are absent. */
     meter->bank.absent = meter->of_world[!meter->in_guest];
 #else
     (void)meter;
@@ -459,13 +465,16 @@ void upmu_special_worlds(struct upmu_meter *meter)
 #if UPMU_METRICS
 
 /*
- * Top-down metrics: bytes of PERF_METRICS, fractions of the slots that fixed counter 3 has counted since both
- * were zeroed.  The metrics of a session are read together; each read ends a window and begins a new one.  Order: slots
- * are read before metrics and zeroed before them (Linux arch/x86/events/intel/core.c, icl_update_topdown_event and
- * icl_set_topdown_event_period).
+ * Top-down metrics: bytes of PERF_METRICS, each the fraction of the slots that one metric has had.  Fixed counter 3
+ * counts the slots; both registers count from the moment at which they are set to 0.  The metrics of a session are read
+ * together; each read ends a window, and sets both to 0 for the next one.  Order: slots are read before metrics, and
+ * set to 0 before them (Linux arch/x86/events/intel/core.c, icl_update_topdown_event and icl_set_topdown_event_period).
  */
 
-/* A metric is a byte, and WHOLE stands for all slots.  So a metric is exact to half of a 255th. */
+/*
+ * The value of a metric's byte that stands for all slots.  A count is slots * byte / 255, exact to half a 255th of the
+ * slots.
+ */
 #define WHOLE 255u
 
 static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
@@ -491,7 +500,10 @@ bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *ses
     return slots && slots->period;
 }
 
-/* Begin a window of metrics: set slots and metrics to 0.  The counters are stopped. */
+/*
+ * Begin a window of metrics: set slots and metrics to 0.  The counters are stopped.  A register that faults: all
+ * counters of the session count as failed.
+ */
 static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_tally *slots = slots_of(session);
@@ -505,7 +517,10 @@ static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session
         UPMU_STORE(slots->base, 0);
 }
 
-/* A metric's tally has no counter value: its `base` is the error of its count so far. */
+/*
+ * Add to each metric its share of the slots of the window.  A metric's tally has no counter value: in `base` the error
+ * of its count so far is summed up.  On a fault `hole` of all events is set, and their counters count as failed.
+ */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session)
 {
     uint64_t slots, metrics, rest;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks of upmu_reconcile() for sessions and PMUs that are not plain.  Each hook adds to a step; none changes what
- * runs.
+ * Hooks of upmu_reconcile() for plans, sessions and PMUs that are not plain (plan.odd).  Each hook adds something to
+ * one step of upmu_reconcile(); none adds or removes sessions of the plan.
  */
 #ifndef UPMU_CORE_SPECIAL_H
 #define UPMU_CORE_SPECIAL_H
@@ -12,8 +12,8 @@
 bool upmu_special_pmu(const struct upmu_meter *meter);
 
 /*
- * Before the close: find the counters that stay open, and decide how the events that come begin.  plan->carried has the
- * counters that may run on.
+ * Before counters are closed: find the counters that stay open (plan->carried, still, kept), and decide how the events
+ * that come begin (written, based, begun, dormant).  On entry plan->carried has the counters that may run on.
  */
 void upmu_special_prepare(struct upmu_meter *meter);
 
@@ -26,7 +26,10 @@ void upmu_special_begin_take(struct upmu_meter *meter, struct upmu_session *sess
  */
 unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* After the counts of a session are taken: note boxes that were gone or reset. */
+/*
+ * After the counts of a session are taken: note boxes that were gone or reset (`hole`), and make the registers that
+ * such a box has lost unknown.
+ */
 void upmu_special_end_take(struct upmu_meter *meter, const struct upmu_session *session);
 
 /*
@@ -37,14 +40,16 @@ void upmu_special_end_take(struct upmu_meter *meter, const struct upmu_session *
 uint32_t upmu_special_before_close(struct upmu_meter *meter);
 
 /*
- * After the counts are taken: run the erratum's sequence.  Returns false where it failed: what is selected next counts
- * wrong.
+ * After the counts are taken: write the erratum's sequence, at most twice.  Counters that it overwrites, and all
+ * unowned ones, hold no event's value then, and each event that comes is loaded anew.  Returns false where a register
+ * faulted both times: an event that is selected then counts wrong.
  */
 bool upmu_special_sequence(struct upmu_meter *meter);
 
 /*
- * Before the start values of a set: correct how its events begin, now that counts are taken.  Returns false where the
- * counters never stop: the events have begun, and own no counter.
+ * Before the start values of a set are loaded: correct which events have a base to take (plan->based) and which begin
+ * anew (plan->begun), as the counts are taken now; take over unowned counters.  Returns false on a PMU whose counters
+ * never stop: the events have begun here, and are not to be loaded.
  */
 bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set);
 
@@ -60,10 +65,13 @@ void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session);
  */
 void upmu_special_opened(struct upmu_meter *meter);
 
-/* After a plan: note which counters belong to sessions of one world, and which are absent. */
+/*
+ * After a plan, in a build with worlds: sum up which running counters are of host sessions and which of guest sessions
+ * (meter->of_world), and which of them are absent (bank.absent).
+ */
 void upmu_special_worlds(struct upmu_meter *meter);
 
-/* Is the tally that of a metric? */
+/* Is this the tally of a metric?  False in a build without metrics. */
 static inline bool upmu_tally_is_metric(const struct upmu_tally *tally)
 {
     return UPMU_METRICS && tally->metric;
@@ -71,7 +79,7 @@ static inline bool upmu_tally_is_metric(const struct upmu_tally *tally)
 
 #if UPMU_METRICS
 
-/* Has a session metrics that this PMU counts? */
+/* Has a session counters that stand for metrics of this PMU? */
 static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     /* Most sessions have no counter above 23: for them the PMU is not looked at. */
@@ -84,7 +92,10 @@ static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, cons
  */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Has the session metrics, and samples slots?  Then it cannot start. */
+/*
+ * Has the session metrics, and does its event that counts slots sample?  Then it cannot start: each window of the
+ * metrics sets the counter of slots to 0.
+ */
 bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session);
 
 /* End the window of a running session's metrics, add their counts, and begin the next window.  Inside a bracket. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sessions of threads: switches between threads, attachment, and the end of a thread.
- */
+/* Sessions of threads: a switch between threads, the attachment of a session to a thread, and the end of a thread. */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
@@ -37,8 +35,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 #if UPMU_THREADS
 
 /*
- * Failed searches for sessions of the thread that comes, at most, in a switch.  Successful searches are not limited:
- * each takes a counter.
+ * How many searches for places may fail in one switch, for all sessions of the thread that comes.  Searches that find a
+ * place are not limited: each takes a counter.
  */
 #define SEARCHES 4u
 
@@ -90,9 +88,9 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread, uin
 }
 
 /*
- * Note that a thread runs on this CPU. `thread->cpu` is set if the thread has sessions or may execute RDPMC: by
- * `thread->cpu` upmu_thread_switch() finds that the thread leaves, also if its last session has left by then. Only the
- * CPU where the thread runs changes `thread->cpu`.
+ * Note that a thread runs on this CPU.  If the thread has sessions or may execute RDPMC, cpu->current becomes the
+ * thread and thread->cpu this CPU, else NULL.  By thread->cpu upmu_thread_switch() finds later that the thread leaves,
+ * also if its last session has ended by then.  Only the CPU where the thread runs changes thread->cpu.
  */
 static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thread)
 {
@@ -112,7 +110,7 @@ static void plan_session_out(struct upmu_meter *meter, struct upmu_session *sess
     (void)upmu_plan_out(meter, session);
 }
 
-/* Plan the thread's sessions out: those with counters, and those that run an empty set. */
+/* Plan all sessions of the thread that run on this CPU out: those with counters, and those that run an empty set. */
 static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     uint32_t rest = meter->running;
@@ -129,8 +127,9 @@ static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *
 }
 
 /*
- * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in.  Returns whether a session
- * has no place in the plan.
+ * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in if their last placement is
+ * valid.  Sessions that are stopped leave the list of started ones.  If a call holds a session, it is left out, and
+ * thread->unjoined is set.  Returns whether any session that was linked has no place in the plan.
  */
 static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
@@ -189,8 +188,9 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 }
 
 /*
- * Change from one thread's sessions to another's in one plan.  If something holds the list of `next`, the sessions of
- * `next` are linked at the first tick.
+ * Change from the sessions of `prev` to those of `next` by one plan: sessions of `prev` are unlinked, sharing sessions
+ * fill free counters, and places are searched for sessions of `next` that need one.  Sessions without owner end.  If
+ * another call holds the list of `next`, the sessions of `next` are linked at a later tick.
  */
 static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
@@ -251,7 +251,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     return UPMU_OK;
 }
 
-/* Has the session an event of a unit?  Such an event happens for no thread: session->why names it. */
+/*
+ * Is any event of the session one of a unit?  Such an event happens for no thread in particular: session->why gets
+ * UPMU_ERR_NOT_PER_THREAD and the id of the event.
+ */
 static bool has_unit_event(struct upmu_session *session)
 {
     for (struct upmu_set *set = UPMU_UNCORE ? session->sets : NULL; set; set = upmu_set_after(set))
@@ -298,11 +301,11 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
     return status;
 }
 
-/* A session that is being attached to a thread, on the CPU that runs the thread. */
+/* The arguments and the result of attach_here(), for a call on the CPU that runs the thread. */
 struct attaching {
     struct upmu_session *session;
     struct upmu_thread *thread;
-    struct upmu_cpu *cpu; /* NULL: the thread does not run */
+    struct upmu_cpu *cpu; /* the CPU that runs the thread; NULL: the thread does not run */
     enum upmu_status status;
 };
 
@@ -386,7 +389,7 @@ static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
     struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
-    /* Where thread->cpu is NULL (a CPU without PMU), the switch away from the thread takes the right away. */
+    /* Where thread->cpu is NULL (a CPU without PMU), the right stays until the switch away from the thread. */
     if (thread->cpu)
         thread->reads = 0;
     if (cpu)
@@ -408,7 +411,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         session = thread->sessions;
         if (!session)
             break;
-        /* While the list is held, no other call frees the session. */
+        /* While the list is held, no other call frees the session: its address may be used. */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;
         upmu_thread_release(thread);
@@ -418,7 +421,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
             status = last;
     }
     cpu = end_reads(thread);
-    if (thread->cpu) { /* the thread ends on the CPU where it runs */
+    if (thread->cpu) { /* the thread ends on the CPU where it runs: no thread with sessions runs there now */
         thread->cpu->current = NULL;
         UPMU_STORE(thread->cpu, NULL);
     }

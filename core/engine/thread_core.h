@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations of threads for other core files: the lists of a thread's sessions, and their way to a CPU and back.
+ * Declarations of threads for other core files: the lists of a thread's sessions, and how its sessions are linked to a
+ * CPU and unlinked.
  */
 #ifndef UPMU_CORE_THREAD_CORE_H
 #define UPMU_CORE_THREAD_CORE_H
@@ -8,12 +9,12 @@
 #include "core/engine/session_core.h"
 
 /*
- * Hold the list of a thread's sessions: only its holder walks or changes it.  Returns false where another call has held
- * it during all tries.
+ * Hold the lists of a thread's sessions: only the holder walks or changes them.  Returns false where other calls have
+ * held them during all tries.
  */
 bool upmu_thread_hold_at_last(struct upmu_thread *thread);
 
-/* As upmu_thread_hold_at_last(), with an inline first try: a switch holds two lists. */
+/* As upmu_thread_hold_at_last(), but the first try is inline, because each switch of threads holds the lists of two. */
 static inline bool upmu_thread_hold(struct upmu_thread *thread)
 {
     return !__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE) || upmu_thread_hold_at_last(thread);
@@ -43,7 +44,10 @@ void upmu_thread_forget(struct upmu_session *session);
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
-/* May a session of a thread count on this CPU?  session->limit names the only CPU that it may, or is NULL. */
+/*
+ * May a session of a thread count on this CPU?  Yes if session->limit, the only CPU that it may count on, is NULL or
+ * `cpu`.
+ */
 static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {
     return !session->limit || session->limit == cpu;
@@ -52,10 +56,10 @@ static inline bool upmu_thread_may_join(const struct upmu_session *session, cons
 /* A walk over those started sessions of a thread that may count on `cpu`.  The caller holds the thread's list. */
 struct upmu_started {
     const struct upmu_cpu *cpu;
-    struct upmu_session *lists; /* the first session of each list that is not walked yet */
+    struct upmu_session *lists; /* the first sessions of the lists that are not walked yet, linked by next_list */
 };
 
-/* The first session of the next list that may count on the walk's CPU, or NULL. */
+/* Go to the next list whose sessions may count on the walk's CPU, and return its first session; NULL: there is none. */
 static inline struct upmu_session *upmu_started_list(struct upmu_started *walk)
 {
     struct upmu_session *first;
@@ -76,7 +80,10 @@ static inline struct upmu_session *upmu_started_first(struct upmu_started *walk,
     return upmu_started_list(walk);
 }
 
-/* The next session of the walk, or NULL.  To be called before `session` leaves its list. */
+/*
+ * Return the session of the walk that follows `session`; NULL: there is none.  To be called before `session` leaves its
+ * list.
+ */
 static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, const struct upmu_session *session)
 {
     return session->next_started ? session->next_started : upmu_started_list(walk);
@@ -89,19 +96,19 @@ static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, 
 void upmu_thread_unlist(struct upmu_session *session);
 
 /*
- * Start a session whose thread does not run: the next switch to the thread brings it.  Returns UPMU_OK or UPMU_ERR_BUSY
- * (the thread's list is held elsewhere).
+ * Mark a session as started whose thread does not run: the next switch to the thread links it to the CPU.  Returns
+ * UPMU_OK, or UPMU_ERR_BUSY (the thread's list is held elsewhere).
  */
 enum upmu_status upmu_thread_start(struct upmu_session *session);
 
 /*
- * Link a session that is to be started to the CPU where its thread runs; the switch to the thread has left it out, as
- * it was stopped.  Returns UPMU_OK (also if it is linked already), UPMU_ERR_WRONG_CPU (the thread does not run here) or
- * UPMU_ERR_BUSY.  Inside a local bracket.
+ * Link a session that is to be started to the CPU where its thread runs: the switch to the thread has left it out,
+ * because it was stopped then.  Returns UPMU_OK (also if it is linked already), UPMU_ERR_WRONG_CPU (the thread does not
+ * run here) or UPMU_ERR_BUSY (the list or the session is held elsewhere).  Inside a local bracket.
  */
 enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Has the machine a session without owner that has not ended yet? */
+/* Has the machine any session without owner that has not ended yet? */
 static inline bool upmu_thread_any_dropped(const struct upmu_machine *machine)
 {
     return __builtin_expect(__atomic_load_n(&machine->dropped, __ATOMIC_RELAXED) != 0, 0);
@@ -126,8 +133,8 @@ void upmu_thread_bury(struct upmu_session *dropped);
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on.
- * *now_ns: 0, or the time, which is read when the first session of a walk needs it.
+ * Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on.  *now_ns
+ * is 0 or the present time; if it is 0 and the time is needed, it is read and stored there, for the next call.
  */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t *now_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of threads come from the lists of their thread (thread_list.c) to the list of a CPU (session_link.c), and
- * leave it.
+ * How a session of a thread comes from the lists of its thread (thread_list.c) to the list of a CPU (session_link.c),
+ * and leaves that list.
  */
 #include "core/engine/meter.h"
 #include "core/engine/reconcile.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of threads' sessions: all of a thread, and its started ones.  thread_join.c takes sessions from them to a
- * CPU.
+ * The lists of a thread's sessions: one of all its sessions, and lists of the started ones, one for each limit.
+ * thread_join.c links sessions from them to a CPU.
  */
 #include "core/engine/thread_core.h"
 
 #if UPMU_THREADS
 
-/* Number of tries to hold a list; its holder does little meanwhile. */
+/* How often a call tries to hold a list before it gives up.  The holder does little meanwhile. */
 #define PATIENCE 1000u
 
 bool upmu_thread_hold_at_last(struct upmu_thread *thread)
@@ -28,8 +28,8 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
 }
 
 /*
- * Returns where the pointer to the first session of a list of started ones stands; the pointer is NULL if there is no
- * list.  Each limit (a CPU, or NULL: no limit) has a list of its own.
+ * Return the address of the pointer to the first session of the list of started sessions for `limit` (a CPU, or NULL:
+ * no limit).  The pointer is NULL if no started session has this limit.
  */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {
@@ -40,7 +40,10 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
     return first;
 }
 
-/* Put a session at the end of the list for its limit.  `before_started` of the first session is the last one. */
+/*
+ * Put a session at the end of the list of started sessions for its limit.  In the first session of a list,
+ * `before_started` is the last session, so that the end is found without a walk.  NULL: the session is in no list.
+ */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 {
     struct upmu_session **first;
@@ -80,7 +83,7 @@ void upmu_thread_forget(struct upmu_session *session)
     upmu_thread_unlist(session);
     if (session->next_of_thread)
         session->next_of_thread->link_of_thread = session->link_of_thread;
-    /* Relaxed: a switch that could not hold the list only asks whether it is empty. */
+    /* Relaxed: a switch that could not hold the list only asks whether the list is empty. */
     __atomic_store_n(session->link_of_thread, session->next_of_thread, __ATOMIC_RELAXED);
     session->next_of_thread = NULL;
     session->link_of_thread = NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Units at work: opening and closing, the CPU that drives a unit, polls and ticks.
- */
+/* Units at work: open and close, the CPU that drives a unit, how a unit is handed to another CPU, polls and ticks. */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -24,7 +22,7 @@
 
 #if UPMU_UNCORE
 
-/* The unit of a meter, which is the unit's first member. */
+/* Return the unit that a meter belongs to: the meter is the unit's first member. */
 static struct upmu_unit *unit_of(struct upmu_meter *meter)
 {
     return (struct upmu_unit *)(void *)meter;
@@ -32,7 +30,7 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 /* ---- Calls ---- */
 
-/* How often a call is tried whose unit goes to another CPU meanwhile. */
+/* How often a call is tried, the first time included, if its unit goes to another CPU meanwhile. */
 #define FOLLOW 4u
 
 struct unit_call {
@@ -67,8 +65,9 @@ static void call_here(void *argument)
 }
 
 /*
- * Do work on a unit, in a bracket of the CPU that drives it.  `puts_down`: no CPU drives the unit afterwards.  Returns
- * the status of the work, UPMU_ERR_STATE if the unit is not open, or why the CPU was not reached.
+ * Do work on a unit, in a bracket of the CPU that drives it.  `puts_down`: after the work no CPU drives the unit,
+ * unless the work was refused.  Returns the status of the work, UPMU_ERR_STATE if the unit is not open, or the status
+ * with which the bracket was refused or the CPU not reached.
  */
 static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, bool puts_down)
 {
@@ -137,11 +136,11 @@ static void unlink_unit(struct upmu_unit *unit)
     unit->meter.work = NULL;
 }
 
-/* ---- Registers that several units need ---- */
+/* ---- A register that several units of a package change, and that the last of them restores ---- */
 
 /*
- * Returns the row of the register that several units of a package need, or UPMU_NO_ROW.  Such a row is always the last
- * one of the table.
+ * Return the row of the register that several units of a package change, which is always the last one of the table;
+ * UPMU_NO_ROW: there is none.
  */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
@@ -166,14 +165,16 @@ static void pass_on_register(struct upmu_unit *unit)
         if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
             other->meter.bank.rows[k].address != bank->rows[row].address)
             continue;
-        /* Units only set bits of this register: the AND of the values that both found is the original value. */
+        /*
+         * Units only set bits of this register: the AND of the values that the two units found is the original value.
+         */
         other->meter.bank.found[k] &= bank->found[row];
         bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
         return;
     }
 }
 
-/* ---- The life of a unit ---- */
+/* ---- The life of a unit: begin, end, fold, taking it from the firmware ---- */
 
 static enum upmu_status begin_life(struct upmu_meter *meter, void *unused)
 {
@@ -214,7 +215,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* there is no clock: ticks tell */
 
     (void)unused;
-    /* Whether a counter went round twice cannot be seen: the counts may have a hole. */
+    /* Whether a counter went round twice cannot be seen: a part of the counts may be missing (`hole`). */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_count_mar(session);
@@ -247,7 +248,10 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* Wake a unit that no CPU has driven; its registers may have been lost. */
+/*
+ * In the bracket of the CPU that is to drive a unit which sleeps: take its registers over as after a sleep, as their
+ * values may be lost.  If that succeeds, link the unit to the CPU.
+ */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_resume(meter, unused);
@@ -286,7 +290,7 @@ static void take_here(void *argument)
         set_driver(meter, taking->cpu);
         taking->status = UPMU_OK;
         if (meter->live) {
-            unlink_unit(taking->unit); /* the unit may be in that CPU's list */
+            unlink_unit(taking->unit); /* the unit may still be in this CPU's list */
             link_unit(taking->unit);
         } else {
             taking->status = upmu_bracket_run(meter, wake_up, NULL);
@@ -298,8 +302,9 @@ static void take_here(void *argument)
 }
 
 /*
- * Let a CPU drive a unit that no CPU drives.  That CPU does it itself: if it is not reached (UPMU_ERR_WRONG_CPU), it
- * has not begun, and another CPU can.
+ * Let a CPU drive a unit that no CPU drives.  The CPU does that itself: if it is not reached (UPMU_ERR_WRONG_CPU),
+ * nothing has begun, and another CPU can be chosen.  A unit that sleeps is woken; if that fails, no CPU drives it, and
+ * the status says why.
  */
 static enum upmu_status take_unit(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
@@ -397,7 +402,7 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, 
 
     if (!cpu->units)
         return UPMU_OK;
-    /* Interrupts are off: no call from another CPU changes the list meanwhile. */
+    /* Interrupts are off: no call from another CPU changes cpu->units meanwhile. */
     port = cpu->meter.machine->port;
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
@@ -442,7 +447,7 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
     return unit ? refuse_box(machine, unit->box) : UPMU_OK;
 }
 
-/* Returns how many bytes of a box's memory its registers need. */
+/* Return how many bytes from the begin of a box's memory have to be mapped to reach all of its registers. */
 static size_t box_extent(const struct upmu_pmu *pmu)
 {
     size_t bytes = 0;
@@ -497,7 +502,7 @@ bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_uni
     return open;
 }
 
-/* Is a box part of a unit that is open? */
+/* Is a box one of the boxes of an open unit? */
 static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     for (const struct upmu_unit *unit = machine->open_units; unit; unit = unit->next_open)
@@ -623,8 +628,8 @@ static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
 }
 
 /*
- * End a unit that no CPU drives.  A CPU that can be reached restores registers that were not restored when the unit
- * fell asleep.
+ * End a unit that no CPU drives: its sessions leave.  If registers were not restored when the unit fell asleep, a CPU
+ * that can drive it restores them.  Returns UPMU_OK, or UPMU_ERR_PORT if registers stay as they are.
  */
 static enum upmu_status end_asleep(struct upmu_unit *unit)
 {
@@ -662,11 +667,11 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
     return status;
 }
 
-/* ---- Polls and turns ---- */
+/* ---- Polls, ticks, and how often waiting sessions get counters ---- */
 
 /*
- * The longest time between two polls, in ns.  Less is needed where a counter passes half its range sooner, at its
- * highest rate.
+ * The longest time between two polls of a unit, in ns.  The interval is shorter if a counter could count half its range
+ * in less, at its highest rate.
  */
 #define LONGEST_NS UINT64_C(60000000000)
 
@@ -697,14 +702,17 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* Units of one type rotate in different ticks. */
+    /* Units of one type let waiting sessions run in different ticks. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
-/* The ticks between two rotations are at most this multiple of what the host asked for. */
+/*
+ * settle_pace() raises the ticks between two rotations until this multiple of what the host asked for is reached.  A
+ * rotation lets sessions that wait run in place of others.
+ */
 #define SLOWEST 64u
 
-/* Smooth a value: the average moves by an eighth of the difference. */
+/* Smooth a value: move *average by an eighth of the difference to `value`; by nothing if it is below 8. */
 static UPMU_APART void follow_average(uint32_t *average, uint32_t value)
 {
     if (value > *average)
@@ -713,13 +721,17 @@ static UPMU_APART void follow_average(uint32_t *average, uint32_t value)
         *average -= (*average - value) / 8u;
 }
 
-/* Limit a time to 32 bits: more than four seconds do not matter. */
+/* Limit a time to 32 bits, 4.3 s: times beyond that are not needed exactly. */
 static uint32_t limited_span(uint64_t span_ns)
 {
     return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
 }
 
-/* Double or halve the ticks between rotations, so that rotations take less than 0.8 % (1/128) of the time. */
+/*
+ * Adapt how many ticks lie between two rotations, given the time that the last one took: double them if a rotation
+ * takes on average more than 1/128 of the time between two, halve them if less than a quarter of that.  Limits: `base`,
+ * and SLOWEST times as many.
+ */
 static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 {
     const struct upmu_port *port = unit->meter.machine->port;
@@ -737,7 +749,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* Measure the time between ticks, where the host does not state it. */
+/* Update unit->tick_ns, the average time between two ticks, which is used where the host does not state it. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
     uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;

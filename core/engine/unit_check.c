@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Check whether a unit may have the events of a set.
- */
+/* Check whether the events of a set can be counted on a unit. */
 #include "core/event/unit_names.h"
 #include "core/engine/unit_core.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units at work: declarations for other core files.  What the life of a CPU means for the units that it drives.
+ * Units at work: declarations for other core files.  Among them the functions that a CPU calls when its life changes,
+ * for the units that it drives.
  */
 #ifndef UPMU_CORE_UNIT_CORE_H
 #define UPMU_CORE_UNIT_CORE_H
@@ -29,15 +30,22 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
  */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
-/* Do a tick's work for a unit: fold its running events if that is due; in each unit->every-th tick rotate sessions. */
+/*
+ * Do a tick's work for a unit.  Fold its running events if that is due; in each unit->every-th tick let waiting
+ * sessions run.
+ */
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
 
-/* Fold all running events of a unit; mark the counts if the call is so late that a counter may have wrapped twice. */
+/*
+ * Fold all running events of a unit.  If the call is so late that a counter may have wrapped twice, set `hole` of the
+ * events.
+ */
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
 /*
- * May a session of this unit have these events?  UPMU_ERR_WRONG_PMU: the text of an event names other boxes, by number
- * or path.  UPMU_ERR_UNSUPPORTED: an event needs filters in a companion of the box, which a box lacks.
+ * May the events of a set be counted on this unit?  Returns UPMU_OK; UPMU_ERR_WRONG_PMU: the text of an event names
+ * other boxes, by number or path; UPMU_ERR_UNSUPPORTED: an event needs filters in a companion of the box, and a box has
+ * none.
  */
 enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finding units: those of the backend's tables, and the host's own.
- */
+/* Find the units of a machine: those that the backend's tables describe, and the host's own (hook own_unit). */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
@@ -15,8 +13,8 @@
 #if UPMU_UNCORE
 
 /*
- * Hooks of a search, as the backend calls them.  Interrupts are off during each hook alone, not during the whole
- * search: it is long, and mapping may sleep.
+ * Hooks of a search, which the backend calls.  Interrupts are off during a hook, not during the whole search, which is
+ * long; and a hook that maps memory may sleep, so they are on there.
  */
 static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
@@ -26,7 +24,10 @@ static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
     port_irq_restore(context, irq);
 }
 
-/* Read an MSR.  If no document promises it, it is read only where a fault is safe. */
+/*
+ * Read an MSR.  One that no document promises for this CPU is read only where a fault is safe.  Returns false if the
+ * MSR was not read, or faulted.
+ */
 static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
     const struct upmu_port *port = context;
@@ -74,7 +75,10 @@ static bool see_mmio(void *context, const volatile void *pointer, unsigned bits,
     return fine;
 }
 
-/* Prepare a search.  Family, model and stepping are those of the CPU's own PMU. */
+/*
+ * Prepare a search: its hooks and what is known of the machine.  Family, model and stepping are those of the CPU's own
+ * PMU.
+ */
 static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
@@ -123,7 +127,11 @@ static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struc
     return &list->pmu[list->pmu_count++];
 }
 
-/* Has the select of this type an enable bit that the backend can drive, or none where none is needed? */
+/*
+ * Can the backend enable counters of this type by its enable_bit?  Bit 22 fits every style, bit 31 types whose only
+ * enable bit is that of the select.  All other types must name none (0 or 0xff); types whose counters never stop need
+ * none.
+ */
 static bool has_switch(const struct upmu_unit_type *type)
 {
     if (type->enable_bit == 22 || type->style == UPMU_UNIT_FREE)
@@ -131,7 +139,10 @@ static bool has_switch(const struct upmu_unit_type *type)
     return type->style == UPMU_UNIT_SELECT ? type->enable_bit == 31 : !type->enable_bit || type->enable_bit == 0xff;
 }
 
-/* Can a type of the host's own be driven, so that counts are right and no other register is written? */
+/*
+ * Can a type that the host describes be driven, so that counts are right and no register outside of it is written?
+ * Checks that names are given, and that numbers and widths are in range.
+ */
 static bool is_sound(const struct upmu_unit_type *type)
 {
     bool boxed;
@@ -147,7 +158,11 @@ static bool is_sound(const struct upmu_unit_type *type)
     return has_switch(type) && (type->freeze || !boxed);
 }
 
-/* Add the host's own devices (own_unit) to the list. */
+/*
+ * Add the host's own devices (hook own_unit) to the list.  A device whose type is not sound, or whose names clash with
+ * others, is left out: UPMU_ERR_UNSUPPORTED.  Returns UPMU_ERR_NO_SPACE at the first one for which the list has no
+ * room.
+ */
 static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
 {
     const struct upmu_unit_type *type = NULL;
@@ -178,7 +193,10 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
     }
 }
 
-/* Give new units addresses made of their numbers, and let the host change or hide them. */
+/*
+ * For the units from entry `first` on: give those without an address one made of package, die, L3 and number, and let
+ * the host change them (hook show_unit) or hide them.  A hidden unit leaves the list.
+ */
 static void show_units(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
 {
     unsigned count = first;

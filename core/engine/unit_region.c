@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions over the dies of a machine: the same events on each die, with a unit and a session each, and their sum.
+ * Regions over the dies of a machine: the same events are counted on each die, by a unit and a session each, and added
+ * up.
  */
 #include <upmu/unit.h>
 
@@ -15,8 +16,8 @@
 #if UPMU_UNCORE
 
 /*
- * Does another die's count remove the doubt about a 0 that is UNPROVEN (nothing was ever seen to move)?  If the other
- * die has counted, counters work, and this die was idle.  Only an exact 0 removes no doubt.
+ * Is `count` a 0 that is UNPROVEN (no counter was seen to move), and does the count of another die prove that counters
+ * work?  It does unless it is exact and 0.  Then this die was idle, and its 0 is right.
  */
 static bool doubt_settled(const struct upmu_count *count, const struct upmu_count *other)
 {
@@ -110,7 +111,8 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
     if (status != UPMU_OK) {
         enum upmu_status closed;
 
-        machine->why = dies[opened - 1u].region.session.why; /* keep the first refusal: the close may store another */
+        /* keep the reason of the refusal in machine->why: the close may store another in `first` */
+        machine->why = dies[opened - 1u].region.session.why;
         closed = upmu_uncore_region_close(dies, opened);
         *first = machine->why;
         if (closed == UPMU_ERR_BUSY || closed == UPMU_ERR_WRONG_CPU)
@@ -190,7 +192,7 @@ enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsig
         if (!dies[die].open)
             continue;
         status = upmu_session_close(&dies[die].region.session);
-        /* UPMU_ERR_PORT: a register faulted, but the session is closed all the same. */
+        /* UPMU_ERR_PORT: a register faulted, and the session is closed all the same. */
         closed = status == UPMU_OK || status == UPMU_ERR_PORT ? upmu_unit_close(&dies[die].unit) : status;
         if (closed == UPMU_OK || closed == UPMU_ERR_PORT)
             dies[die].open = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where counters are not enough for all: first sessions of the CPU, then sessions of the thread, of
- * both those that do not share; last sharing sessions, in the order of their tickets.
+ * Which sessions run where there are not counters enough for all.  First come sessions of the CPU that do not share,
+ * then sessions of the thread that do not share, last sharing sessions in the order of their tickets.
  *
  * Each switch and each tick looks at a few sessions, however many wait.  After a failed search no place is searched for
  * a session until other sessions run beside it (upmu_program.refused).
@@ -25,7 +25,10 @@
 #include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 
-/* Stop and close all sessions of a meter that have no controller any more; a session that is held stays until later. */
+/*
+ * Stop and close all sessions of a meter whose last controller has dropped them.  A session that another call holds
+ * stays until the next tick.
+ */
 static void bury_zombies(struct upmu_meter *meter)
 {
     bool bury = __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED) != 0;
@@ -50,7 +53,7 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
     enum upmu_status status = UPMU_OK;
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    /* A set that needs claims is always searched for: other CPUs' claims may have changed. */
+    /* A set that needs claims always gets a search: the claims of other CPUs may have changed. */
     if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
     /* metrics cannot run beside a sampling event of slots */
@@ -64,12 +67,15 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 
 #if UPMU_THREADS
 
-/* How many waiting sessions of a list a switch and a tick look at, and for how many a tick searches a place. */
+/*
+ * How many waiting sessions of a list a switch looks at, and how many a tick; for how many sessions a tick searches a
+ * place.
+ */
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
 
-/* Give a waiting session a new ticket: it goes to the end of its list. */
+/* Give a waiting session a new ticket, the highest one: it goes to the end of its list. */
 static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_waiting_take(meter, session);
@@ -345,8 +351,8 @@ static bool admit_private(struct upmu_meter *meter)
 /* ---- Between ticks ---- */
 
 /*
- * Plan out the sharing sessions on the counters `wanted`.  Returns false where one of these does not share, or the plan
- * is full.
+ * Plan out the sessions that have the counters `wanted`, if all of them share.  Returns false where one of them does
+ * not share, or the plan has no room; some may be planned out then.
  */
 static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
 {
@@ -460,14 +466,14 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
  */
 struct selection {
     struct upmu_meter *meter;
-    uint32_t kept;      /* counters of running sessions that are no runners */
-    uint32_t taken;     /* `kept`, and counters of sessions that were chosen */
+    uint32_t kept;      /* counters of the running sessions that are no runners, and stay */
+    uint32_t taken;     /* `kept`, and the counters of the runners and waiters that were chosen so far */
     uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
     uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
     uint32_t staying;   /* bit i: runner[i] was chosen */
     uint32_t coming;    /* bit i: waiter[i] was chosen */
     uint8_t runners, waiters, searches;
-    bool moves;         /* another session has to move for the waiter that comes */
+    bool moves;         /* the only waiter that was chosen has a place only if running sessions move */
     struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };
@@ -639,7 +645,10 @@ static void choose_all(struct selection *selection)
     }
 }
 
-/* Carry the choice out by one plan: runners that were not chosen leave, chosen waiters come. */
+/*
+ * Carry the choice out by one plan: runners that were not chosen leave, waiters that were chosen come if their
+ * placements are valid.  If `moves` is set, the chosen waiter comes by a search of its own, after that plan.
+ */
 static void rotate_chosen(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -664,8 +673,8 @@ static void rotate_chosen(struct selection *selection)
 }
 
 /*
- * Give the first `leavers` runners new tickets, which puts them behind the others.  Not inlined: a placement needs its
- * stack.
+ * Give the first `leavers` runners new tickets and put them behind the other runners.  The counters of these others are
+ * noted in `later`.  Not inlined: a placement needs its stack.
  */
 static UPMU_APART void renew_runners(struct selection *selection, unsigned leavers)
 {
@@ -696,7 +705,7 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     selection.searches = (uint8_t)searches;
     find_runners(&selection);
     find_waiters(&selection);
-    if (upmu_meter_is_free(meter)) { /* counters that never stop are no session's: all waiters come */
+    if (upmu_meter_is_free(meter)) { /* counters that never stop belong to no session: all waiters can run */
         for (unsigned i = 0; i < selection.waiters; i++)
             (void)bring_session(meter, selection.waiter[i], false);
         return;

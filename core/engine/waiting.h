@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sessions that wait for counters, and the choice which of them run.  All functions: inside a bracket.
- */
+/* Sessions that wait for counters: their lists, and the choice which of them run.  All functions: inside a bracket. */
 #ifndef UPMU_CORE_WAITING_H
 #define UPMU_CORE_WAITING_H
 
@@ -21,19 +19,25 @@ void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
  */
 void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
-/* A walk over sessions of which many begin to wait; at first all 0. */
+/* A walk over sessions of which many may begin to wait.  All members are 0 at first. */
 struct upmu_walk {
-    uint64_t now_ns;           /* the time, which is read when the first session needs it */
-    struct upmu_session *last; /* the last one that began to wait: the ticket of the next is mostly a little higher */
+    uint64_t now_ns;           /* the present time; 0 until the first session needs it */
+    /*
+     * the session that began to wait last: the ticket of the next is mostly a little higher, and its place is searched
+     * from here
+     */
+    struct upmu_session *last;
 };
 
 /* upmu_waiting_begin() for the next session of a walk, at the time of the walk. */
 void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk);
 
-/* After a plan: each session that left and is still started begins to wait. */
+/* After a plan: each session that has left and is still started (its state is WAITING) begins to wait, in its list. */
 void upmu_waiting_leavers(struct upmu_meter *meter);
 
-/* Give a session that does not run another state, and take it out of the list in which it waits. */
+/*
+ * Give a session that does not run the state `state`.  If it is on a meter, it is taken out of the list in which it is.
+ */
 void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state state);
 
 /* Does any session wait? */
@@ -65,8 +69,9 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 #if UPMU_THREADS
 
 /*
- * Start a session that comes with its thread and has no valid place.  `search`: search one; else the session waits.
- * Returns whether a place was searched.
+ * Start a session that comes with its thread and has no valid placement.  `search`: search a place, unless a search
+ * beside the same sessions has failed before.  Without a search the session begins to wait.  Returns whether a place
+ * was searched.
  */
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk);
 

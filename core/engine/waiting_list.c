@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The lists of sessions without counters, in the order of their tickets.
- */
+/* The lists of meter->waiting, of sessions without counters, in the order of their tickets. */
 #include "core/engine/waiting.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds: counting host and guests separately (docs/ENGINE.md, "Worlds").
+ * Worlds: host and guests are counted separately, by opening and closing counters when the CPU enters or leaves a guest
+ * (docs/ENGINE.md, "Worlds").
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -153,7 +154,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         return 0;
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
-    /* Read the register if the host may have changed bits, or a fault has left it unknown. */
+    /* Read the register if the host may have changed bits in it, or if a fault has left it unknown. */
     if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 

@@ -27,8 +27,8 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
 #endif
 
 /*
- * Return the i-th backend, NULL after the last. A table of the backends' addresses would need relocation in a
- * position-independent kernel.
+ * Return backend number i of this build; NULL after the last. Not a table: addresses in a table would need relocation
+ * in a position-independent kernel.
  */
 const struct upmu_backend *upmu_backend(unsigned i)
 {

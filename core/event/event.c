@@ -66,20 +66,22 @@ static const struct {
 /* The most unit masks that a row can have: upmu_event_id.masks has 32 bits. */
 #define MASKS 32u
 
-/* An event under construction. */
+/* The state of encoding one specification: the event so far, and the part of the text that is being translated. */
 struct encoder {
     const struct upmu_pmu *pmu;
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* the present part: the one that is being translated; a refusal names it */
     const char *text;                  /* the text of `part` */
-    uint64_t value; /* the number given with `part`; UINT64_MAX: no number; no attribute accepts this value */
-    const struct upmu_spec_part *near; /* the last part that a misspelt name may include; NULL: no name is misspelt */
+    uint64_t value; /* the number given with `part`; UINT64_MAX: none, a value that no attribute accepts */
+    /* the last part that may belong to a misspelt event name; NULL: no name is misspelt */
+    const struct upmu_spec_part *near;
     uint32_t used;  /* bit i: attribute i of the text is part of the name, or gave a raw word or unit masks */
     bool is_number;
     bool replaced;  /* a number gives the whole unit mask (umask=) or payload (offcore_rsp=) */
     uint8_t prefix; /* length of the backend's prefix ("p4-") that the text has before the event's name */
-    const char *before; /* beginning of the name that the text leaves out ("UNC_M_"); NULL: the name is whole */
+    /* the beginning of the event's name that the text leaves out ("UNC_M_"); NULL: the text has all of it */
+    const char *before;
     uint16_t field; /* bits of the unit mask that are set to `field_bits`, a value that no named unit mask has */
     uint16_t field_bits;
     uint8_t levels; /* after UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible for this event */
@@ -270,7 +272,10 @@ static bool is_of_another_unit(const struct encoder *encoder)
     return type && encoder->row.unit && encoder->row.unit != type->number;
 }
 
-/* Is the event's name missing in the architectural catalogue ("ix86arch")? Then the name is the model's own. */
+/*
+ * Does the architectural catalogue ("ix86arch") lack the event's name? Then the name is the model's own. True also in a
+ * build without that catalogue.
+ */
 static bool is_own_name(const struct encoder *encoder)
 {
     const struct upmu_catalog *named = upmu_catalog_find("ix86arch");
@@ -282,7 +287,10 @@ static bool is_own_name(const struct encoder *encoder)
                                name->length - encoder->prefix, &id) != UPMU_OK;
 }
 
-/* Is the name a raw form: raw:config=0x…, rHEX, or perf's unit/event=…,umask=…? */
+/*
+ * Does the text give a raw event instead of a name: raw:config=0x…, rHEX, or perf's unit/event=…,umask=…? For rHEX,
+ * raw[0] gets the number.
+ */
 static bool is_raw(struct encoder *encoder)
 {
     return !encoder->part->length || part_is(encoder, "raw") ||

@@ -12,19 +12,19 @@
 
 #if UPMU_NAMES
 
-/* Texts end before this byte, because struct upmu_spec_part has positions of 16 bits. */
+/* A text may have fewer bytes than this, because positions in struct upmu_spec_part have 16 bits. */
 #define TEXT_LIMIT 65535u
 
 /* Attributes without '=' that may follow a comma: there any other word without '=' begins a new specification. */
 static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
                                           "anythread", "precise", "complement", "cascade"};
 
-/* A specification being parsed. */
+/* The state of parsing one specification. */
 struct parser {
     const char *at;  /* text that is not parsed yet; after a refusal, the refused part */
-    const char *end; /* where the text ends, if no NUL comes first; NULL: at its NUL */
+    const char *end; /* where the text ends if no NUL comes before that; NULL: at its NUL */
     enum upmu_status refusal;
-    struct upmu_spec_part *attribute; /* the next free element of spec.attribute */
+    struct upmu_spec_part *attribute; /* the element of spec.attribute that the next attribute gets */
     struct upmu_spec spec;
 };
 
@@ -58,7 +58,7 @@ static const uint8_t uses[256] = {
 };
 /* clang-format on */
 
-/* Return the character at a place of the text, or NUL at its end. */
+/* Return the character at `at`; NUL: the text ends there. */
 static char character_at(const struct parser *parser, const char *at)
 {
     return at == parser->end ? '\0' : *at;

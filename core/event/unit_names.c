@@ -9,10 +9,10 @@
 
 #if UPMU_UNCORE
 
-/* Bytes of the longest path that the library makes: "package255/die255/" and a type's name with its number. */
+/* Bytes that the longest path which the library makes needs: "package255/die255/", a type's name and a number. */
 #define PATH 80u
 
-/* Do `length` bytes of two texts agree, whatever their case? */
+/* Are the first `length` bytes of two texts equal, if letters of either case count as equal? */
 static bool same_bytes(const char *text, const char *other, size_t length)
 {
     while (length && upmu_text_lower(*text) == upmu_text_lower(*other)) {
@@ -28,7 +28,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Return where the last component of a path begins: behind the last '/'. */
+/* Return the offset in a path at which its last component begins: behind the last '/'; 0: there is no '/'. */
 static size_t last_component(const char *text, size_t length)
 {
     while (length && text[length - 1u] != '/')

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How units outside the cores are spelled: declarations for other core files.
- */
+/* How units outside the cores are named in texts: declarations for other core files. */
 #ifndef UPMU_CORE_UNIT_NAMES_H
 #define UPMU_CORE_UNIT_NAMES_H
 

@@ -308,7 +308,10 @@ static void write_other_unit(struct upmu_text *out, const struct upmu_why *why)
     upmu_text_string(out, why->pmu->name);
 }
 
-/* Append the refused word and the status: `"brnch-misses": no such event on skl; nearest: branch-misses`. */
+/*
+ * Append the refused word in quotes (if why->length is not 0), the status in words and, as far as known, details:
+ * `"brnch-misses": no such event on skl; nearest: branch-misses`.
+ */
 static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
     if (why->length) {

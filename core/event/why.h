@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations for filling in struct upmu_why, which says why something was refused.
- */
+/* Functions that fill in struct upmu_why, the details of a refusal. */
 #ifndef UPMU_CORE_WHY_H
 #define UPMU_CORE_WHY_H
 

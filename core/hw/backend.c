@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that several backends call or offer: reading leaves of CPUID, attributes that PMUs have in common, events
- * without constraints.  Pure; core/event/backends.c, which knows every backend, is above them.
+ * Functions that several backends call, or offer as their own: reading leaves of CPUID, attributes that several PMUs
+ * have, events that can have any counter.  Pure.  core/event/backends.c, which lists all backends, may call these
+ * functions, not they it.
  */
 #include "core/hw/backend.h"
 #include "core/util/mem.h"

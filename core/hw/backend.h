@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interface of a CPU family's backend: pure functions and tables.  A backend computes register values and names
- * registers; it never calls a hook and never writes a register.
+ * The interface of a backend, which knows the PMUs of one family of CPUs: pure functions and tables.  A backend
+ * computes the values of registers and names registers; it never calls a hook and never accesses a register itself.
  */
 #ifndef UPMU_CORE_BACKEND_H
 #define UPMU_CORE_BACKEND_H
@@ -30,7 +30,7 @@ struct upmu_prelude_step {
 struct upmu_prelude {
     const struct upmu_prelude_step *steps;
     uint8_t step_count;
-    uint32_t counters; /* counters that the sequence overwrites */
+    uint32_t counters; /* mask of the counters that the sequence overwrites */
 };
 
 /*
@@ -52,7 +52,7 @@ struct upmu_detection {
     uint8_t stepping;
     bool hypervisor;
 #if UPMU_BACKEND_PARAVIRT
-    bool page; /* the port has the hooks of a paravirtual PMU */
+    bool page; /* the port has the hooks that a paravirtual PMU needs: hypercall and shared_page */
 #endif
 };
 
@@ -85,7 +85,7 @@ bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu
  * `row` + `rows` - 1 selects the event if (value & mask) == event.
  */
 struct upmu_beyond {
-    uint8_t row, rows; /* first row, and number of rows; 0 rows: the end of a list */
+    uint8_t row, rows; /* first row, and number of rows; 0 rows: the entry is the end of the list */
     uint64_t mask, event;
 };
 
@@ -96,11 +96,11 @@ struct upmu_beyond {
  * are the entry's registers for the two ends of the branch; some forms have a third register.
  */
 enum upmu_branch_format {
-    UPMU_BRANCH_FORMAT_32 = 0,    /* from[63:32] may be the target */
+    UPMU_BRANCH_FORMAT_32 = 0,    /* from[31:0]: source; target in from[63:32] or, if that is 0, in to[31:0] */
     UPMU_BRANCH_FORMAT_LINEAR = 1,
     UPMU_BRANCH_FORMAT_EFFECTIVE = 2,
     UPMU_BRANCH_FORMAT_FLAGS = 3, /* from[63]: mispredicted */
-    UPMU_BRANCH_FORMAT_TSX = 4,   /* in addition from[62]: in a transaction; from[61]: abort */
+    UPMU_BRANCH_FORMAT_TSX = 4,   /* bits 63 and 62 of `from`: mispredicted, in a transaction; bit 61: abort of one */
     UPMU_BRANCH_FORMAT_INFO = 5,  /* the bits of format 4, and cycles, are in a third register */
     UPMU_BRANCH_FORMAT_TIME = 6,  /* from[63]: mispredicted; to[63:48]: cycles */
     UPMU_BRANCH_FORMAT_INFO2 = 7, /* as format 5, without transactions */
@@ -117,7 +117,7 @@ enum upmu_branch_format {
 #define UPMU_BRANCH_LACKS_TYPE 0x04u
 #define UPMU_BRANCH_LACKS_COUNTS 0x08u
 
-/* Bits of upmu_branch_stack.traits. */
+/* Bits of upmu_branch_stack.traits, by which kinds of branch stacks differ. */
 #define UPMU_BRANCH_OWN_CONTROL 0x01u   /* `control` is for branch records alone, and has the filter bits, too */
 #define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads of a core share the register `select`: upmu sets no filter */
 #define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an aborted transaction makes two entries; the newer one has no abort bit */
@@ -130,17 +130,19 @@ enum upmu_branch_format {
  * written with `all` but without the bits of the wanted kinds.
  */
 struct upmu_branch_stack {
-    uint32_t from, to, info; /* registers of entry 0; info 0: there is none */
-    uint32_t top;            /* register with the number of the newest entry; 0: the newest is entry 0 */
+    uint32_t from, to, info; /* addresses of the registers of entry 0; info 0: there is no third one */
+    /* register with the index of the newest entry; 0: there is none, and the newest entry is number 0 */
+    uint32_t top;
     uint32_t control;        /* register with the bits that start recording: ... */
     uint32_t enable;         /* ... these bits */
     uint32_t kept;           /* bits of `control` that an emergency stop writes as the start found them; others get 0 */
     uint32_t select;         /* register that has only filter bits; 0: there is none */
-    uint32_t size;           /* register of the depth, whose write clears all entries; 0: none */
+    /* register of the depth of the stack, a write of which clears all entries; 0: there is none */
+    uint32_t size;
     uint32_t all;            /* all filter bits of `select` */
     uint32_t filter[8];
     uint8_t step;
-    uint8_t traits;          /* UPMU_BRANCH_OWN_CONTROL and so on */
+    uint8_t traits;          /* bits UPMU_BRANCH_OWN_CONTROL, ... */
 };
 
 #endif
@@ -148,7 +150,7 @@ struct upmu_branch_stack {
 struct upmu_text;
 
 /* Flags of upmu_backend.render. */
-#define UPMU_RENDER_INTERRUPT (1u << 0) /* an overflow requests an interrupt */
+#define UPMU_RENDER_INTERRUPT (1u << 0) /* let an overflow of the event request an interrupt */
 #define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core: upmu_backend.thread returns 1 */
 
 /*
@@ -162,13 +164,13 @@ struct upmu_text;
  * number; each has a family 18.
  */
 #define UPMU_VENDOR_AMD 0x80u
-#define UPMU_VENDOR_OTHER 0x40u /* no x86: catalogues are found by their names */
+#define UPMU_VENDOR_OTHER 0x40u /* neither Intel nor AMD (Arm, RISC-V): catalogues are found by name alone */
 
 struct upmu_backend {
     const char *name;
     uint8_t vendor; /* the vendor of the CPUs that this backend drives: 0 (Intel) or UPMU_VENDOR_… */
 
-    /* Fill in *out_pmu for the executing CPU, all but `backend`; false: the CPU is not of this family. */
+    /* Fill in *out_pmu for the executing CPU, all but `backend`.  Returns false: no PMU that this backend knows. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
 #if UPMU_NAMES
@@ -176,15 +178,21 @@ struct upmu_backend {
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
-    /* The name of a PMU's catalogue, or NULL: the PMU has none, or its catalogue has the PMU's own name. */
+    /*
+     * Return the name of the catalogue of a PMU's model; NULL: the model has none, or the catalogue is named as the
+     * PMU.
+     */
     const char *(*catalog)(const struct upmu_pmu *pmu);
 
-    /* FreeBSD's prefixes of the names in the catalogue ("p4-"), the last with two NULs; NULL: there are none. */
+    /*
+     * Prefixes that FreeBSD puts before names of events ("p4-"): strings one behind the other, and an empty one at the
+     * end.  NULL: there are none.
+     */
     const char *prefixes;
     /*
-     * Apply one attribute to an event under construction.  `name` is in the caller's text, where '=' and the text of
-     * the value follow.  `value` is NULL if no value was given, and UINT64_MAX if the text is no number.  Returns
-     * UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE or _CONTRADICTION.
+     * Apply one attribute of a specification, such as "c=2", to an event that is being encoded.  `name` is in the
+     * caller's text, where '=' and the text of the value follow.  `value` is NULL if no value was given, and UINT64_MAX
+     * if the text is no number.  Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE or _CONTRADICTION.
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);
@@ -201,24 +209,28 @@ struct upmu_backend {
      */
     bool (*qualifier)(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                       uint16_t *out_bits);
-    /* For a backend of units: the name of a kind of box ("imc") by its number in rows of catalogues, or NULL. */
+    /*
+     * In a backend of units: return the name of a kind of box ("imc") by its number in rows of catalogues; NULL: there
+     * is no such number.
+     */
     const char *(*unit_name)(unsigned number);
     /*
-     * Append the attributes of an event that its row does not contain, as text: ":u:c=2".  A raw event has no row:
-     * NULL.
+     * Append, as text, the attributes of an event that its catalogue row does not contain: ":u:c=2".  `row` is NULL for
+     * a raw event, which has none.
      */
     void (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                    struct upmu_text *out);
 #endif
     /*
-     * Finish an event: check it, set defaults, and fill in `counters` and `payload` by the PMU's constraints.  Returns
-     * UPMU_OK, UPMU_ERR_DOES_NOT_FIT, _NOT_PERMITTED, _NOT_PRECISE or _UNSUPPORTED.
+     * Finish an event after its attributes: check it, set what was left open to defaults, and fill in `counters` and
+     * `payload` by the PMU's constraints.  Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT (no counter can have the event),
+     * _NOT_PERMITTED, _NOT_PRECISE or _UNSUPPORTED.
      */
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
     /*
-     * Returns the number of the executing hyper-thread in its core, 0 or 1, or of AMD's core in its node, where the
-     * hardware needs it.  May read CPUID alone.  NULL: the number is always 0.
+     * Return a number of the executing CPU on which registers or claims depend: of a hyper-thread in its core, 0 or 1,
+     * or of AMD's core in its node.  May read CPUID alone.  NULL: the number is always 0.
      */
     unsigned (*thread)(const struct upmu_detection *detection);
 
@@ -252,7 +264,7 @@ struct upmu_backend {
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
     /*
-     * Returns the bits that say what one counter does, in a register with bits of several counters
+     * Return the bits that one counter has in a register which has bits of several counters
      * (upmu_register_class.by_counter).  NULL: there is no such register.
      */
     uint64_t (*bits_of)(const struct upmu_pmu *pmu, unsigned row, unsigned counter);
@@ -304,7 +316,7 @@ struct upmu_backend {
     bool (*ibs_sample)(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
 
     /*
-     * Returns the row of a resource, or UPMU_NO_ROW: the resource has no register, but still one value at a time.
+     * Return the row of a resource's register; UPMU_NO_ROW: the resource has none, but still one value at a time.
      * NULL: CPUs share no resource.
      */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);

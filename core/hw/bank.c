@@ -32,13 +32,13 @@ uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, u
     return bits;
 }
 
-/* Is any of these bits of bank->state set for a row? */
+/* Is at least one of the bits `state` set in bank->state of a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return bank->state[row] & state;
 }
 
-/* Are all these bits of bank->state set for a row? */
+/* Are all of the bits `state` set in bank->state of a row? */
 static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return (bank->state[row] & state) == state;
@@ -50,7 +50,10 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
     bank->version++;
 }
 
-/* Find out where the counters' enable bits are (bank->gates), which counters RDPMC reads, and how wide they are. */
+/*
+ * Find out where the enable bits of the counters are (bank->gates), which counters RDPMC reads (bank->by_rdpmc), and
+ * the mask of a counter's bits (bank->value_bits), which is 0 if counters differ in width.
+ */
 static void learn_counters(struct upmu_bank *bank)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -80,8 +83,9 @@ static void learn_counters(struct upmu_bank *bank)
 }
 
 /*
- * Counters, commands and acknowledgements have no shadow: every write is made.  Bits that hardware changes are in no
- * shadow, either: an overflow flag that was read as 1 must not be written back when other bits change.
+ * Counters, commands and acknowledgements have no shadow: every write of them is made.  Bits that the hardware changes
+ * are in no shadow, either: an overflow flag that was read as 1 must not be written back when other bits of the
+ * register change.
  */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory)
@@ -154,8 +158,8 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 }
 
 /*
- * Returns a gate that is in the shadow alone (P6), or 0: while its bit is clear, the register holds its idle value,
- * whatever else the shadow says.  Inlined: the handler's stack is short.
+ * Return the gate that a select of P6 has in its shadow alone; 0 for other registers.  While that bit of the shadow is
+ * clear, the register holds its idle value, whatever else the shadow says.  Inlined: the handler's stack is short.
  */
 __attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 {
@@ -197,7 +201,10 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
     return true;
 }
 
-/* Convert a shadow's value to the value of its MSR.  Inlined: the handler's stack is short. */
+/*
+ * Convert the value of a shadow to the value of its MSR: without P6's own gate; the idle value if that gate is clear.
+ * Inlined: the handler's stack is short.
+ */
 __attribute__((always_inline)) static inline uint64_t to_msr(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     uint64_t gate = own_gate(bank, row);
@@ -246,7 +253,10 @@ static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address
     return false;
 }
 
-/* Write a register.  Where one address sets bits and the next one clears them, only bits that change are sent. */
+/*
+ * Write the register of a row.  If the class has two addresses, of which one sets bits and the next one clears them,
+ * only the bits of `changed` are sent: first those to clear.  Inverted bits are inverted.
+ */
 static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
@@ -260,7 +270,10 @@ static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, 
            (!(changed & value) || write_address(bank, row, address, changed & value));
 }
 
-/* Are the bank's registers written by write_changed(): are they no unit's, and in no page of a hypervisor? */
+/*
+ * Are the bank's registers MSRs, which write_changed() can write?  Not those of a unit, and not those in a page of a
+ * hypervisor.
+ */
 static bool has_plain_registers(const struct upmu_bank *bank)
 {
 #if UPMU_BACKEND_PARAVIRT
@@ -284,7 +297,10 @@ static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uin
     return false;
 }
 
-/* As write_register(), where the register may be in boxes or in a page, or has two addresses. */
+/*
+ * As write_register(), for a bank that is not `direct`: the register may be in the boxes of a unit or in a page of a
+ * hypervisor, or have two addresses.
+ */
 static UPMU_APART bool command_odd(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
 #if UPMU_UNCORE
@@ -309,7 +325,7 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
                : command_odd(bank, row, value);
 }
 
-/* List the write of a shadow's value, in a dry run. */
+/* In a dry run: list the write, or the two writes, that would bring the value of a shadow to its register. */
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     value = to_register(bank, row, value);
@@ -323,7 +339,10 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
     list_write(bank, row, bank->rows[row].address, value);
 }
 
-/* As send_value(), where the register is no plain MSR, or in a dry run. */
+/*
+ * As send_value(), for a bank that is not `direct`: in a dry run the write is listed, else made in the way that the
+ * register needs.
+ */
 static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     if (bank->dry) {
@@ -338,7 +357,10 @@ static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t v
     return command_odd(bank, row, value);
 }
 
-/* Send the value of a shadow to its register; `changed` has the bits in which it may differ from the register's. */
+/*
+ * Write the value of a shadow to its register.  `changed`: the bits in which it may differ from the register's value;
+ * the others need not be sent.  `is_there`: UPMU_ROW_REACHABLE.
+ */
 static UPMU_INSIDE bool send_value(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed,
                                    bool is_there)
 {
@@ -354,7 +376,10 @@ static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
     return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
 }
 
-/* Is it known what the register held before the first write?  For a shared register another CPU may know it. */
+/*
+ * Is it known what a register held before upmu's first write?  For a shared register the domain may know that from
+ * another CPU: then this bank takes the value over.
+ */
 static bool is_found(struct upmu_bank *bank, unsigned row)
 {
     struct upmu_domain *domain = domain_of(bank, row);
@@ -364,7 +389,11 @@ static bool is_found(struct upmu_bank *bank, unsigned row)
     return row_is(bank, row, UPMU_ROW_FOUND);
 }
 
-/* Remember the value of a register before its first write; for a shared one, before that of the domain's first CPU. */
+/*
+ * Read what a register holds before upmu's first write into bank->found, unless that is known.  For a shared register
+ * that is the value before the first write of any CPU, and the domain keeps it, too.  Returns false where the register
+ * faulted.
+ */
 static bool find_row(struct upmu_bank *bank, unsigned row)
 {
     if (is_found(bank, row))
@@ -377,7 +406,7 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-/* Returns one counter's bits of a register that has bits of several counters. */
+/* Return the bits that one counter has in a register which has bits of several counters. */
 static UPMU_INSIDE uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
 {
     return bank->pmu->backend->bits_of(bank->pmu, row, counter);
@@ -420,8 +449,9 @@ void upmu_bank_leave(const struct upmu_bank *bank)
 }
 
 /*
- * Store the shadow of a register that becomes known.  A change of enable bits alone is no new version: programs do not
- * compare them.
+ * Store the shadow of a register, without the bits that the hardware changes, and mark the register as known.
+ * bank->version grows if the register was unknown, or if bits besides the enable bits change; programs do not compare
+ * enable bits.
  */
 static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
@@ -443,7 +473,7 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
     return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
 }
 
-/* Is the gate of a counter a bit of its own select? */
+/* Is the gate of a counter a bit of its select? */
 static bool gate_is_select(const struct upmu_counter *counter)
 {
     return counter->gate_row == counter->select_row;
@@ -458,9 +488,10 @@ static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t 
 }
 
 /*
- * A counter that the host gives back stopped must not run after the restore.  It would run if the found enable bit, the
- * select that was found (or left by the host) and on P6 the bit that enables all counters were restored: then take its
- * enable bit out of the found value.  Metrics are left out, as they share one enable bit.
+ * When the host gives a counter back that it has stopped: keep it from running after the restore.  It would run if its
+ * enable bit, its select and on P6 the bit that enables all counters got their found values (or, where none is found,
+ * those that they have now).  Then its enable bit is cleared in the found value; a register that is the select, too,
+ * gets its idle value there.  Counters that run now are left alone, and metrics, which share one enable bit.
  */
 static void keep_stopped(struct upmu_bank *bank, unsigned index)
 {
@@ -529,28 +560,32 @@ static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
     return stopped;
 }
 
-/* Take the counters out of bank->stopped that the next write of a register starts again.  Returns them. */
+/*
+ * If the next write of this register starts counters again that a handler has stopped: remove these counters from
+ * bank->stopped, and return them.
+ */
 static inline uint32_t take_stopped(struct upmu_bank *bank, unsigned row)
 {
     return UPMU_SAMPLING && __builtin_expect(bank->stopped != 0, 0) ? forget_stopped(bank, row) : 0;
 }
 
 /*
- * Where a write sends only bits that change: returns the enable bits of stopped counters, which have to be sent, too.
+ * Return the enable bits in a register of stopped counters.  A write that sends only bits that change has to send them,
+ * too, as the register does not hold what the shadow says of them.
  */
 static inline uint64_t stopped_bits(const struct upmu_bank *bank, unsigned row, uint32_t stopped)
 {
     return UPMU_FOREIGN && __builtin_expect(stopped != 0, 0) ? upmu_bank_take_gates(bank, &stopped, row) : 0;
 }
 
-/* Add counters to bank->stopped.  A handler may do it at any instruction of a local call. */
+/* Add counters to bank->stopped.  Atomic, because a handler may change it at any instruction of a local call. */
 static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
 {
     if (UPMU_SAMPLING && counters)
         __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
 }
 
-/* Mark a register that has a shadow as known, as it is about to be written. */
+/* Mark a register that has a shadow as known and not put off, as it is about to be written. */
 static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 {
     if (row_is(bank, row, UPMU_ROW_SHADOWED))
@@ -705,7 +740,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
     unsigned row = bank->pmu->counter[0].gate_row;
     uint32_t open = 0;
 
-    /* The common case first: all are closed. */
+    /* The common case first: all of them are closed. */
     if (upmu_bank_is_dense(bank, counters) && upmu_bank_knows(bank, row) &&
         !(bank->shadow[row] & upmu_enable_bits(counters)))
         return 0;
@@ -856,7 +891,10 @@ static UPMU_INSIDE bool gate_row(struct upmu_bank *bank, const struct upmu_count
            write_value(bank, row, plain, after, 0, other, true);
 }
 
-/* Open and close gates register by register: for counters whose enable bits are not dense (upmu_bank_is_dense()). */
+/*
+ * Open and close gates register by register, for counters whose enable bits are not dense (upmu_bank_is_dense()).  An
+ * error in one register does not keep the others from being written.
+ */
 static UPMU_APART bool gate_each(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     bool fine = true;
@@ -965,7 +1003,10 @@ bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64
     return merge_bits(bank, row, mask, value, opening, true);
 }
 
-/* Run a prelude.  The registers that it overwrites are unknown afterwards. */
+/*
+ * The enable bits of counters in `keep` stay as they are in a register that the prelude writes.  In a dry run the
+ * written registers stay known.
+ */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
 {
     const struct upmu_prelude_step *step = prelude->steps;
@@ -1193,7 +1234,7 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
     note_dry_write(bank, where->write_row, to_write(where, value), ~UINT64_C(0));
 }
 
-/* Returns the bits in which a value that was read differs from what the shadow stands for. */
+/* Return the bits in which a value that was read from a register differs from what the shadow stands for. */
 static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* gates of boxes are in no register */
@@ -1226,7 +1267,7 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             *out_fault = true;
             return row;
         }
-        /* Bits that a register lacks read as 0, whatever was written. */
+        /* Only bits that the register has are compared: others read as 0, whatever was written. */
         if (differing_bits(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
             ~others_bits(bank, row)) {
             bank->faulted = upmu_register_address(bank->pmu, row);
@@ -1264,8 +1305,9 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * Do all boxes answer?  A box that is gone drops what is written to it, and still has its old registers when it answers
- * again.  MSRs are not asked: a write of one would have faulted.
+ * Do all boxes of a unit answer?  Asked before they are restored: a box that is gone drops what is written to it, and
+ * has its old registers when it answers again.  MSRs are not asked: a write of one would fault.  Found out by reading
+ * one register that all boxes have.
  */
 static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
 {
@@ -1280,7 +1322,11 @@ static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
     return true;
 }
 
-/* Restore box control last: the found value may let the boxes run. */
+/*
+ * Restore box control, after all other registers of the boxes: its found value may let the boxes run.  Several boxes,
+ * whose found value is a mixture, get the idle value instead.  `ends`: the bit of bank->state that a restored row
+ * loses.
+ */
 static bool restore_box(struct upmu_bank *bank, unsigned ends)
 {
     uint64_t value = bank->boxes > 1 ? bank->type->control_idle : bank->found[UPMU_BOX_ROW];
@@ -1296,8 +1342,8 @@ static bool restore_box(struct upmu_bank *bank, unsigned ends)
 }
 
 /*
- * Reset boxes: by one write of all bits that a reset sets, or (UPMU_UNIT_GROWING_RESET) by writes with one bit more
- * each.
+ * Reset boxes by the bits of box control that do that: all in one write, or (UPMU_UNIT_GROWING_RESET) in several
+ * writes, each with one bit more than the last.
  */
 static bool reset_boxes(struct upmu_bank *bank)
 {
@@ -1442,7 +1488,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    /* All bits of a payload register: a former kernel's records (PEBS of NetBurst) are to end. */
+    /*
+     * All bits of a payload register, also those that upmu does not own: a former kernel's records (PEBS of NetBurst)
+     * are to end.
+     */
     uint64_t mask = (class->kind == UPMU_KIND_PAYLOAD ? ~UINT64_C(0) : class->owned) & ~others_bits(bank, row);
 
     if (mask != ~UINT64_C(0) && !find_row(bank, row))
@@ -1517,7 +1566,7 @@ bool upmu_bank_clear(struct upmu_bank *bank, bool alone)
 
 #endif
 
-/* ---- Writes of the handler ---- */
+/* ---- Writes by which a handler stops counters, and lets them run again ---- */
 
 /*
  * Store in *out_value the shadow of a register, with the bits of the host's counters as the register has them now.  Not

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bank: the shadow of one PMU's registers on one CPU, and their only writer.
+ * The bank: the shadow of one PMU's registers on one CPU, or of a unit's, and their only writer.
  *
- * A change of configuration is upmu_bank_load() (close, load) followed by upmu_bank_gate() (open); between the two the
- * caller reads or loads counters.  A register fault leaves the gates concerned closed and the register unknown; the
- * address is in bank->faulted.  Functions that access registers return false where one faulted.
+ * A change of configuration is upmu_bank_load() (close counters, load registers) followed by upmu_bank_gate() (open);
+ * between the two the caller reads or loads counters.  After a register fault the counters that the register concerns
+ * stay closed, the register is unknown, and bank->faulted has its address.  Functions that access registers return
+ * false where one faulted.
  */
 #ifndef UPMU_CORE_BANK_H
 #define UPMU_CORE_BANK_H
@@ -14,21 +15,23 @@
 #include <upmu/session.h>
 #include <upmu/unit.h>
 
-/* Bits of upmu_bank.state, about one register. */
-#define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
-#define UPMU_ROW_FOUND (1u << 1)     /* bank->found has the value before upmu's first write */
+/* Bits of upmu_bank.state[row], about the register of that row. */
+/* the register holds what the shadow says (but for bits that the hardware or other software changes) */
+#define UPMU_ROW_KNOWN (1u << 0)
+#define UPMU_ROW_FOUND (1u << 1)     /* bank->found has the register's value before upmu's first write */
 #define UPMU_ROW_PUT_OFF (1u << 2)   /* a select is idle; its shadow is written when its counter opens */
-#define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: UPMU_ROW_KNOWN and UPMU_ROW_PUT_OFF imply it */
+#define UPMU_ROW_SHADOWED (1u << 3)  /* the register has a shadow; only such a register can be KNOWN or PUT_OFF */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be accessed at all */
-#define UPMU_ROW_MIXED (1u << 5)     /* has bits that upmu does not own */
+/* the register has bits that upmu does not own: they are read before each write, and written back */
+#define UPMU_ROW_MIXED (1u << 5)
 #define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters in bank->others: the host may change these bits */
-#define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see this register, too */
+#define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain have this register, too */
 
-/* upmu_bank.gates: where the enable bits of counters are. */
+/* upmu_bank.gates: where the enable bits of the counters are.  ANY: neither of the other two. */
 enum upmu_gates {
     UPMU_GATES_ANY,
-    UPMU_GATES_DENSE, /* all in one register, in the order of upmu_enable_bits() */
-    UPMU_GATES_APART  /* each in its counter's select */
+    UPMU_GATES_DENSE, /* all in one register, each at the bit that upmu_enable_bits() gives */
+    UPMU_GATES_APART  /* each in the select of its counter, which belongs to no other counter */
 };
 
 /*
@@ -59,7 +62,7 @@ bool upmu_bank_unkeep(struct upmu_bank *bank);
 
 #endif
 
-/* The type of a unit, or NULL: the bank is a CPU's. */
+/* Return the type of a unit's bank; NULL: the bank is a CPU's. */
 static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank *bank)
 {
 #if UPMU_UNCORE
@@ -70,7 +73,10 @@ static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank
 #endif
 }
 
-/* Returns the counters of a unit whose counts lack an unknown part, as a box was gone or reset; of a CPU 0. */
+/*
+ * Return the mask of a unit's counters whose counts lack an unknown part, as a box was gone or reset, since this was
+ * noted last; of a CPU 0.
+ */
 static inline uint32_t upmu_bank_lacks(const struct upmu_bank *bank)
 {
 #if UPMU_UNCORE
@@ -96,7 +102,7 @@ static inline struct upmu_accesses *upmu_bank_counted(struct upmu_bank *bank)
  */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
 
-/* Make all registers unknown: they were lost, or changed by other software. */
+/* Make all registers unknown: their values were lost, or changed by other software.  Found values stay. */
 void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
@@ -140,9 +146,10 @@ void upmu_bank_leave(const struct upmu_bank *bank);
 bool upmu_bank_find(struct upmu_bank *bank);
 
 /*
- * Load steps, which are in load order: close the counters that a differing register concerns, and write what differs.
- * `opening`: counters that the caller's next upmu_bank_gate() opens (or, after a fault, closes); if such a counter's
- * select has its gate, the select is written there, once.  `still`: counters that are not closed.
+ * Load steps, which are in load order: close the counters in the guards of steps whose register holds another value,
+ * then write these registers.  `opening`: counters that the caller's next upmu_bank_gate() opens (or, after a fault,
+ * closes).  If the select of such a counter has its gate, the select is not written here but there, once.  `still`:
+ * counters that are not closed.
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
                     uint32_t still);
@@ -173,24 +180,26 @@ uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step 
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);
 
 /*
- * Open and close gates, by one write for each register whose bits change.  Absent counters do not open.  A select that
- * has its counter's gate gets its idle value at the close, also that of a cascade's target, which only the hardware
- * opens.  Counters that the running handler has stopped already (bank->stopped) are closed without a write.
+ * Open the gates of the counters `open` and close those of `close`, by one write for each register whose bits change.
+ * Absent counters do not open.  A select that has its counter's gate gets its idle value at the close, also that of a
+ * cascade's target, which only the hardware opens.  If the running handler has already stopped all counters of `close`
+ * in a register (bank->stopped) and none opens there, only the shadow is changed.
  */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 
-/* Close those of `counters` whose gate is open or unknown.  No access is made if all are known to be closed. */
+/* Close those of `counters` whose gate is open or unknown.  No register is accessed if all are known to be closed. */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 
 /* Store in bank->others which counters are the host's: the host may change their registers at any time. */
 void upmu_bank_others(struct upmu_bank *bank, uint32_t counters);
 
-/* Returns those of `counters` whose gate is open by the shadow, or unknown. */
+/* Return those of `counters` whose gate is open by the shadow, or in a register that is unknown. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
 /*
- * Returns those of `counters` that run but stand still while the library does, because they count user mode alone: they
- * may be written without a stop (upmu_port.in_kernel_mode).
+ * Return those of `counters` that are open and count user mode alone, on a PMU that says so by a bit of the select
+ * (kernel_select) and if the library runs in kernel mode (upmu_port.in_kernel_mode).  They stand still while the
+ * library runs, and may be written without a stop.
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
 
@@ -205,23 +214,31 @@ static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
 #endif
 }
 
-/* Read a counter by its register, not by RDPMC; a unit's counter by its boxes. */
+/*
+ * Read a counter by its register, not by RDPMC; a unit's counter in all of its boxes.  *out_value gets the bits that
+ * the counter has; of a CPU's counter 0 after a fault.
+ */
 bool upmu_bank_read_register(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
 /*
- * Read a counter, by RDPMC where there is one.  A unit's value is the count of its boxes (upmu_box_count()), in
- * *out_value also where a box faulted.
+ * Read a counter, by RDPMC where the port has it and the counter can be read so, else by its register.  If RDPMC
+ * faults, it is not used again.  A unit's value is the count of its boxes (upmu_box_count()), which *out_value gets
+ * also where a box faulted.
  */
 bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
 #if UPMU_UNCORE
 
-/* As upmu_bank_read(), at the begin of a count on a unit.  Returns false unless all boxes answer. */
+/*
+ * As upmu_bank_read(), at the begin of a count on a unit: from now on it is noted if a box is gone (bank->missed).
+ * Returns false unless all boxes answer.
+ */
 bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
 /*
- * A box was reset, or gone: make the registers unknown that select the events of these counters, so that they are
- * written again.
+ * After a box of a unit was reset, or gone: make the selects of these counters unknown, so that they are written again.
+ * If no counter of the unit is open, so are its payload registers; if its boxes are frozen, so is box control.  The
+ * counters are removed from bank->reset.
  */
 void upmu_bank_unlearn(struct upmu_bank *bank, uint32_t counters);
 
@@ -234,7 +251,7 @@ static inline bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uin
 
 #endif
 
-/* Write a counter whose gate is closed, or that stands still. */
+/* Write a counter whose gate is closed, or that stands still.  Bits of `value` that a write cannot set are cut off. */
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
 /* Read the register of a row, in the form of a shadow: a P6 select that counts has its enable bit, too. */
@@ -307,9 +324,9 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 #if UPMU_BRANCHES
 
 /*
- * Read or write a register of branch records by its address: these registers have no row and no shadow, as they are
- * more than a table can have rows.  Also in an NMI: an access that interrupts a local call may be missing in
- * bank->accesses.
+ * Read or write a register of branch records by its address.  These registers have no row in the table and no shadow,
+ * because there are more of them than a table can have rows.  Also in an NMI: if it has interrupted a local call that
+ * counts an access, bank->accesses may lack this one.
  */
 bool upmu_bank_read_address(struct upmu_bank *bank, uint32_t address, uint64_t *out_value);
 bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t value);
@@ -317,16 +334,18 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 #endif
 
 /*
- * In a handler: stop `counters` (bank->stopped), or let `counters` run again where the shadow has them open; the shadow
- * stays as it is.  Any other write of their registers lets them run again, too.  `keep_closed`: counters that the same
- * writes stop.
+ * In a handler: upmu_bank_handler_close() stops `counters`; upmu_bank_handler_open() lets `counters` run again where
+ * the shadow has them open, and stops the counters `keep_closed` that have their enable bits in the same registers.
+ * The shadow stays as it is: bank->stopped has the counters that are stopped though the shadow has them open.  Any
+ * other write of such a register by its shadow lets them run again, too.
  */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
 
 /*
- * Return the enable bits that counters of *counters have in a register (a row), and remove these counters from
- * *counters.  Each counter is looked up: for upmu_bank_take_gates(), where the bits have no simple order.
+ * Return the enable bits that counters of *counters have in the register of a row, and remove these counters from
+ * *counters.  Each counter is looked up in the PMU's table: upmu_bank_take_gates() calls this where the enable bits
+ * have no simple order.
  */
 uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, unsigned row);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parts of the bank that are inlined, as they are called very often.
- */
+/* Functions of the bank that are inlined, because they are called very often. */
 #ifndef UPMU_CORE_BANK_INLINE_H
 #define UPMU_CORE_BANK_INLINE_H
 
@@ -12,7 +10,7 @@
 
 #if UPMU_BRANCHES
 
-/* As upmu_bank_read_address(), for a series of reads that ends with the first fault.  *reads counts them. */
+/* As upmu_bank_read_address(), for a series of reads that ends with the first fault.  The read is counted in *reads. */
 static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu_port *port, uint32_t address,
                                        uint32_t *reads, uint64_t *out_value)
 {
@@ -35,7 +33,7 @@ static inline uint64_t upmu_bank_value_bits(const struct upmu_bank *bank, unsign
 /* As upmu_bank_read(), and inlined.  `bits`: the counter's upmu_bank_value_bits(). */
 static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uint64_t bits, uint64_t *out_value)
 {
-    uint64_t value, other; /* two variables: a single one would be kept in memory */
+    uint64_t value, other; /* two variables: a single one, whose address is passed, would be kept in memory */
     bool fine;
 
     if (__builtin_expect(bank->by_rdpmc >> counter & 1u, 1)) {
@@ -51,7 +49,7 @@ static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uin
     return fine;
 }
 
-/* Is a register known, reachable, and wholly upmu's?  Its found value is known then, too. */
+/* Is a register known, found and reachable, with all of its bits upmu's own?  Then a write needs no read before it. */
 static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
 {
     return (bank->state[row] & ~(UPMU_ROW_SHADOWED | UPMU_ROW_SHARED)) ==
@@ -66,7 +64,7 @@ static inline uint64_t upmu_enable_bits(uint32_t counters)
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
 }
 
-/* Are the enable bits of these counters dense (UPMU_GATES_DENSE)? */
+/* Are the enable bits of all these counters where upmu_enable_bits() has them (UPMU_GATES_DENSE)?  Metrics' are not. */
 static inline bool upmu_bank_is_dense(const struct upmu_bank *bank, uint32_t counters)
 {
     return bank->gates == UPMU_GATES_DENSE && !(UPMU_METRICS && counters >> 24);

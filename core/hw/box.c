@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The boxes of a unit, accessed as one: reads, writes, counts.
- */
+/* The boxes of a unit, accessed as one: read, write and count in all of them. */
 #include "core/hw/box.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -12,7 +10,7 @@
 
 #if UPMU_UNCORE
 
-/* May a counter change while it is read? */
+/* May a counter of a unit change while it is read?  True also if it is not known to be closed. */
 static bool counter_moves(const struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_counter *where = &bank->pmu->counter[counter];
@@ -61,7 +59,10 @@ static inline void aim_place(struct upmu_place_in_space *place, const struct upm
         place->mapped = (char *)box->mapped + address;
 }
 
-/* Returns the number of a register's copies: one of a register for several units, else one in each box. */
+/*
+ * Return how many copies of a row's register a unit accesses: 1 if the register serves several units, else one in each
+ * of its boxes.
+ */
 static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
 {
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
@@ -77,9 +78,9 @@ static UPMU_APART bool is_narrow_filter(const struct upmu_bank *bank, unsigned r
 }
 
 /*
- * Returns the value that the register reads if its function or device is gone: all ones, where no select, no control,
- * and no narrower counter or filter can hold that.  Returns 0 for a register that can hold it, and for an MSR, which
- * faults.
+ * Return the value that a register reads if its PCI function or memory is gone: all ones.  0: the register can hold all
+ * ones itself, or is an MSR, which faults instead.  Selects, box control, and counters and filters that are narrower
+ * than an access cannot hold all ones.
  */
 static uint64_t value_of_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place)
 {
@@ -100,7 +101,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     uint64_t expected = bank->shadow[row], sum = 0, gone = value_of_gone(bank, row, &place);
     bool known = upmu_bank_knows(bank, row), found = false;
 
-    /* A register that cannot be read has its idle value before upmu writes it. */
+    /* A register that cannot be read is taken to hold its idle value; called before upmu's first write of it. */
     if (class->access == UPMU_ACCESS_WO) {
         *out_value = row == UPMU_BOX_ROW ? bank->type->control_idle : class->idle_value;
         return true;
@@ -147,7 +148,10 @@ static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct u
     return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
 }
 
-/* Read a counter whose high half has moved.  Not inlined: the usual way needs none of its stack. */
+/*
+ * Read a counter in configuration space once more, as its high half was `high` and has changed.  Not inlined: the usual
+ * read needs none of its stack.
+ */
 static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_space place, uint32_t where,
                                   uint32_t high, uint64_t *out_value)
 {
@@ -157,8 +161,9 @@ static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_s
 }
 
 /*
- * Read a counter in configuration space by its two halves, as upmu_space_read() does it with a high half that was
- * seen.  If that half has moved, upmu_space_read() goes on from the new one.
+ * Read a counter in configuration space: the low half, then the high half.  `seen`: the high half at the last look; if
+ * it has not changed, or the counter does not move, the two halves belong together.  Else upmu_space_read() reads them
+ * again, from the new high half on.  Returns false where a hook did.
  */
 static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_in_space *place, uint32_t seen,
                                uint32_t where, uint64_t *out_value)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The boxes of a unit, accessed as one: a write goes to all of them, and a count is the sum of their counts.
- */
+/* The boxes of a unit, accessed as one: a write goes to all boxes, and a count is the sum of their counts. */
 #ifndef UPMU_CORE_BOX_H
 #define UPMU_CORE_BOX_H
 
 #include "core/hw/bank.h"
 
 /*
- * Box control is row 0.  In its shadow the bits from UPMU_BOX_GATES on are the gates of the boxes' counters; the
- * register does not have these bits.
+ * The row of box control, the register that freezes and resets a box.  In its shadow the bits from UPMU_BOX_GATES on
+ * are the gates of the boxes' counters (bit UPMU_BOX_GATES + n: counter n); the register does not have these bits.
  */
 #define UPMU_BOX_ROW 0u
 #define UPMU_BOX_GATES 32u
@@ -22,7 +20,10 @@ static inline uint32_t upmu_box_freeze(const struct upmu_bank *bank)
     return type && type->style >= UPMU_UNIT_BOX && type->style <= UPMU_UNIT_CLIENT_IMC ? type->freeze : 0;
 }
 
-/* Has a shadow of box control an open gate, or do counters that others use keep the boxes running? */
+/*
+ * Do the boxes count with this shadow of box control, as a gate in it is open, or as counters that other software uses
+ * keep them running (bank->kept)?
+ */
 static inline bool upmu_box_counts(const struct upmu_bank *bank, uint64_t control)
 {
 #if UPMU_UNCORE
@@ -63,7 +64,10 @@ bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
                     uint64_t *out_value);
 
-/* Do these bits of a row have this value in all boxes?  *out_fault: a read faulted. */
+/*
+ * Do the bits `bits` of a row's register have the value `value` in all boxes?  False also where a read faulted:
+ * *out_fault is true then.
+ */
 bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t bits, bool *out_fault);
 
 #endif

@@ -35,8 +35,8 @@ static bool swap_word(uint32_t *word, uint32_t before, uint32_t after)
 }
 
 /*
- * Load a value, perhaps while another CPU stores it: the compare-and-swap that follows detects a torn value.  Two
- * halves, because 64-bit atomics need a library on i386.
+ * Load the value of a resource, perhaps while another CPU stores it: then the compare-and-swap of the claim word that
+ * follows fails.  Two halves, because 64-bit atomics need a library on i386.
  */
 static uint64_t load_value(const struct upmu_domain *domain, unsigned resource)
 {

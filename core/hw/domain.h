@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Domains: claims on what several CPUs share.  A claim word is taken and released with a 32-bit compare-and-swap; only
- * holders write the register.
+ * Domains: claims on the counters and resources that several CPUs share.  A claim word is taken and released by a
+ * 32-bit compare-and-swap; only a CPU that holds the claim writes the register.
  */
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H
@@ -10,7 +10,7 @@
 #include <upmu/place.h>
 #include <upmu/pmu.h>
 
-/* The most CPUs that one domain can have. */
+/* How many CPUs a domain can have at most: each is a bit of a claim word. */
 #define UPMU_DOMAIN_CPUS 16
 
 /*
@@ -27,12 +27,12 @@ void upmu_domain_leave(struct upmu_domain *domain, uint8_t number);
 void upmu_domain_begin(struct upmu_domain *domain, uint8_t number);
 bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
 
-/* Has another CPU of the domain taken over? */
+/* Has any CPU of the domain but number `number` taken over, and not left or gone to sleep since? */
 bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 
 /*
- * Get the found value of a shared register, which a CPU of the domain has stored by upmu_domain_remember(): the value
- * before the first CPU took over.  Returns false: there is none yet.
+ * upmu_domain_remember() stores the value that a shared register held before the first CPU of the domain took over;
+ * upmu_domain_recall() gets it.  Returns false: none is stored.
  */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
@@ -46,17 +46,17 @@ void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
  */
 void upmu_domain_forget(struct upmu_domain *domain);
 
-/* The outcome of upmu_domain_claim(). */
+/* The results of upmu_domain_claim(). */
 enum upmu_claim {
     UPMU_CLAIM_LOST = 0, /* not claimed: another CPU holds it, or was faster */
     UPMU_CLAIM_NEW,      /* claimed, perhaps for the first time; other CPUs may have changed the register before */
     UPMU_CLAIM_KEPT      /* claimed; no other CPU has changed the register since this CPU claimed it before */
 };
 
-/* Bit of a claim word: its only holder no longer needs it, and any CPU can take it. */
+/* Bit of a claim word: the CPU that holds the claim no longer needs it, and any CPU can take it. */
 #define UPMU_CLAIM_PARKED (UINT32_C(1) << 17)
 
-/* Indices of claim words: a resource's number, or UPMU_DOMAIN_COUNTER() of a counter. */
+/* Index of a claim word in upmu_domain.claim: of a resource its number, of a counter UPMU_DOMAIN_COUNTER(). */
 #define UPMU_DOMAIN_COUNTER(counter) (UPMU_RESOURCES + (counter))
 #define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
 
@@ -74,14 +74,16 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, un
  */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
-/* Does this CPU hold this claim, and is it not parked? */
+/* Does CPU `number` hold the claim of this word, without having parked it? */
 static inline bool upmu_domain_holds(const uint32_t *word, uint8_t number)
 {
     return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << number | UPMU_CLAIM_PARKED)) ==
            UINT32_C(1) << number;
 }
 
-/* Does this CPU hold this claim, or has it parked the claim, and no other CPU has taken it since? */
+/*
+ * Does CPU `number` hold the claim of this word, or has it parked the claim, without another CPU having taken it since?
+ */
 static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED) >> number & 1u;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Images: making steps of the register values that a backend gives.
- */
+/* Images: make steps of the register values that a backend gives. */
 #include "core/hw/image.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"

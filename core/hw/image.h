@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Images: values for the registers of a PMU, as steps in load order.
- */
+/* Images: values for bits of a PMU's registers, as a list of steps in the order in which they are written. */
 #ifndef UPMU_CORE_IMAGE_H
 #define UPMU_CORE_IMAGE_H
 
@@ -9,44 +7,44 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-/* Returns the bits of a register that a step sets. */
+/* Return the mask of the bits of the register that a step sets. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
 }
 
-/* Returns the value that these bits get; all other bits are 0. */
+/* Return the value that a step gives the bits of its mask, in their places in the register; all other bits are 0. */
 static inline uint64_t upmu_step_value(const struct upmu_step *step)
 {
     return (uint64_t)step->value << step->shift;
 }
 
-/* Does a register's value differ from the step's in the bits that the step sets? */
+/* Does the register value `value` differ from the step's in any bit that the step sets? */
 static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t value)
 {
     return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
-/* Returns a register's value in which the bits of the step's mask are as in the step's value. */
+/* Return `value`, a register's value, with the bits of the step's mask replaced by the step's value. */
 static inline uint64_t upmu_step_apply(const struct upmu_step *step, uint64_t value)
 {
     return value ^ ((value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask) << step->shift;
 }
 
-/* Values for the registers of one PMU, in load order; the steps of one register stand together. */
+/* Values for registers of one PMU: steps in load order, in which the steps of one register stand together. */
 struct upmu_image {
     const struct upmu_pmu *pmu;
     struct upmu_step *step;
     uint8_t count, room;
     bool released; /* the steps are in the order of release_rank: counters are given up */
-    bool prelude;  /* upmu_backend.prelude comes first, if a register differs */
-    bool overfull; /* there was no room for a step */
+    bool prelude;  /* a register of the image must be written after upmu_backend.prelude, if it differs */
+    bool overfull; /* the memory had no room for a step, which is missing */
 };
 
-/* Steps that it takes to give up all counters of a PMU (upmu_backend.release), at most. */
+/* How many steps it takes at most to give up all counters of a PMU (upmu_backend.release). */
 #define UPMU_IMAGE_STEPS 48
 
-/* Returns an image without steps, in the memory `step`. */
+/* Return an image without steps, whose steps are to lie in the memory `step` with room for `room` of them. */
 static inline struct upmu_image upmu_image_on(const struct upmu_pmu *pmu, struct upmu_step *step, unsigned room)
 {
     return (struct upmu_image){.pmu = pmu, .step = step, .room = (uint8_t)room};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses of the registers in UPMU_SPACE_PAGE, for the core, which accesses them, and for the backend.
+ * Addresses of the registers in UPMU_SPACE_PAGE, a paravirtual PMU's page: for the core, which accesses them, and for
+ * the backend, whose table names them.
  */
 #ifndef UPMU_CORE_PAGE_REGISTERS_H
 #define UPMU_CORE_PAGE_REGISTERS_H

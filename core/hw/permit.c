@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allow-list, by its rows.  Pure, without other files: a small privileged server can be linked with this file and a
- * table alone.
+ * Questions to the allow-list of registers, given its rows.  Pure, without other files: a small privileged server can
+ * be linked with this file and a table alone.
  */
 #include "core/hw/permit_core.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The allow-list of a PMU, made from its register table.  Pure.
- */
+/* Make the allow-list of a PMU from its register table, and answer questions to it.  Pure. */
 #include "core/hw/permit_core.h"
 #include "core/hw/backend.h"
 #include "core/hw/register.h"
@@ -10,7 +8,7 @@
 
 #if UPMU_PERMIT
 
-/* Has a register bits of several counters, of which a program may set those of its own counters? */
+/* Has a register bits of several counters, so that each counter gets a row of its own in the allow-list? */
 static bool is_shared(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
 {
     return row == pmu->ack_row || (class->kind == UPMU_KIND_CONTROL && (class->gates || class->by_counter));
@@ -30,7 +28,8 @@ static uint64_t part_of(const struct upmu_pmu *pmu, unsigned row, const struct u
 }
 
 /*
- * May a register be read by its owners?  IBS registers have addresses of other programs; an acknowledgement reads as 0.
+ * May a program that owns the counters of a register read it?  Not registers of IBS, which hold addresses of other
+ * programs, nor an acknowledge register, which reads as 0.
  */
 static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
 {

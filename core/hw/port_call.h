@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only file that calls hooks: at run time through struct upmu_port or, with UPMU_PORT_STATIC, by the inline
- * functions of the header UPMU_PORT_HEADER.
+ * The only file that calls hooks of the port: at run time through struct upmu_port or, with UPMU_PORT_STATIC, as the
+ * inline functions of the header UPMU_PORT_HEADER.  port_has_...(): has the port the hook?
  */
 #ifndef UPMU_CORE_PORT_CALL_H
 #define UPMU_CORE_PORT_CALL_H
@@ -207,7 +207,7 @@ static inline bool port_mmio_write(const struct upmu_port *port, volatile void *
     return true;
 }
 
-/* Ask the host where a CPU is.  Returns false: the host does not say, and CPUID has to. */
+/* Ask the host in which package, die and L3 a CPU is.  Returns false: the host does not say it, and CPUID has to. */
 static inline bool port_cpu_place(const struct upmu_port *port, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
 {
     return PORT_HAS(port, cpu_place) && PORT_CALL(port, cpu_place)(port->context, cpu, out_place);
@@ -232,7 +232,7 @@ static inline bool port_own_unit(const struct upmu_port *port, unsigned i, struc
 
 #endif
 
-/* ---- Hooks of a session ---- */
+/* ---- Hooks that a session was given: of its format, and for notification ---- */
 
 static inline unsigned format_overflow(const struct upmu_session *session, const struct upmu_overflow *overflow,
                                        bool notify)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks that the header of a static port does not define (UPMU_PORT_STATIC) are absent, so that a new hook breaks no
- * port.  Their names stand for members of `port`, which are never called.
+ * In a build with a static port (UPMU_PORT_STATIC): hooks that the port's header does not define are absent (0), so
+ * that a new hook breaks no port.  Their names stand for members of `port`, which are never called.
  */
 #ifndef UPMU_CORE_PORT_STATIC_H
 #define UPMU_CORE_PORT_STATIC_H

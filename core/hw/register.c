@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions to a PMU's register table.  Pure; the table is the backend's.
+ * Facts of a PMU's register table: which bits may be set, which counters are in use, names and addresses.  Pure; the
+ * table is the backend's.
  */
 #include "core/hw/register.h"
 #include "core/util/bits.h"

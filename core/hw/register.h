@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Questions to a PMU's register table.  Pure.
- */
+/* Facts of a PMU's register table: classes of rows, bits, use by other software.  Pure. */
 #ifndef UPMU_CORE_REGISTER_H
 #define UPMU_CORE_REGISTER_H
 
@@ -22,7 +20,7 @@ static inline bool upmu_pmu_is(const struct upmu_pmu *pmu, uint32_t capability)
     return (UPMU_BACKEND_X86_P4 || !(capability & UPMU_PMU_NETBURST)) && (pmu->capabilities & capability);
 }
 
-/* Returns the bits of a row that exist on this PMU. */
+/* Return the bits that the register of a row has on this PMU. */
 static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned row)
 {
     uint64_t bits = pmu->limit[pmu->table->rows[row].class_index];
@@ -31,15 +29,16 @@ static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned r
 }
 
 /*
- * Is a counter in use by what its select holds (upmu_register_class.in_use)?  `first` is the value of counter 0's
- * select, which may enable all counters (upmu_register_class.enables_all).
+ * Does other software use a counter, as the value `select` of its select says (upmu_register_class.in_use)?  `first` is
+ * the value of counter 0's select, which must enable all counters on PMUs where it does that
+ * (upmu_register_class.enables_all).
  */
 bool upmu_register_in_use(const struct upmu_pmu *pmu, unsigned counter, uint64_t select, uint64_t first);
 
 /* Returns the counters that other software uses, by the values found at take-over (`found`, by row). */
 uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found);
 
-/* Returns the bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
+/* Return the bits of a row that raw programming may set at a level of trust; 0: the PMU has no such row. */
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
 
 /* Returns the PMU's row that has an address; UPMU_NO_ROW: there is none. */

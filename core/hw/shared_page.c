@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a paravirtual PMU: loads and stores of the page, and calls of the hypervisor.
+ * The registers of a paravirtual PMU: loads and stores of the page that guest and hypervisor share, and calls of the
+ * hypervisor.
  */
 #include "core/hw/shared_page.h"
 #include "core/util/apart.h"
@@ -13,7 +14,7 @@
 
 #define PAGE_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
 
-/* How often a value is read again because the hypervisor stores it at the same time. */
+/* How often a value is looked at, as long as the hypervisor stores it at the same time, before the read fails. */
 #define PAGE_LOOKS 16u
 
 /* Load a field by exactly one load: the hypervisor may store to the page at any time. */
@@ -42,7 +43,7 @@ static UPMU_INSIDE bool call_host(struct upmu_bank *bank, uint32_t op, uint32_t 
     return port_hypercall(bank->port, bank->pmu->call, argument, out_answer);
 }
 
-/* Call the hypervisor, and check that it answers UPMU_PV_OK. */
+/* Call the hypervisor; true: the call was made, and answered UPMU_PV_OK. */
 static UPMU_INSIDE bool demand_of_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
 {
     uint32_t answer;
@@ -50,7 +51,11 @@ static UPMU_INSIDE bool demand_of_host(struct upmu_bank *bank, uint32_t op, uint
     return call_host(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
 }
 
-/* Give the page to the hypervisor.  A page that an earlier kernel gave is taken back first. */
+/*
+ * Give a page to the hypervisor.  If it has a page already, which an earlier kernel gave, that one is taken back first.
+ * Returns false if the host has no page, the hypervisor refuses, or it does not store the magic number and version of
+ * this interface; bank->faulted is UPMU_PV_MAP then.
+ */
 bool upmu_shared_page_map(struct upmu_bank *bank)
 {
     uint64_t physical = 0;
@@ -106,9 +111,10 @@ static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 }
 
 /*
- * Read the value of a slot.  While it counts, a call lets the hypervisor store the values of all slots that count; the
- * next read of each of these takes the stored value.  A stopped slot has the loaded value, until the hypervisor has
- * taken that.
+ * Read the value of a slot.  If the slot counts, and no earlier call has stored a value for this read, a call lets the
+ * hypervisor store the values of all slots that count; the next read of each of the others takes its stored value
+ * without a call.  A stopped slot has the value that was loaded, until the hypervisor has taken that over; then the
+ * stored one.
  */
 static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a paravirtual PMU: a page of memory that the hypervisor reads and writes, and calls of the hypervisor
- * (upmu/paravirt.h).
+ * The registers of a paravirtual PMU: a page of memory that the hypervisor reads and writes, and calls of the
+ * hypervisor (upmu/paravirt.h).
  *
- * A guest writes configurations and start values by stores to the page.  Only the enable register is no memory: a write
- * of it is a call, after which the page has the values that the slots have counted.
+ * A guest writes selects and start values by stores to the page.  The enable register alone is no memory: a write of it
+ * is a call, after which the page has the values that the slots have counted.
  */
 #ifndef UPMU_CORE_SHARED_PAGE_H
 #define UPMU_CORE_SHARED_PAGE_H
@@ -16,8 +16,8 @@
 #if UPMU_BACKEND_PARAVIRT
 
 /*
- * Give this CPU's page to the hypervisor, and take it back.  Where registers are MSRs, both return true without an
- * access.
+ * Give this CPU's page to the hypervisor, or take it back.  Both return false where the hypervisor refuses.  On a PMU
+ * whose registers are not in a page, both return true and do nothing.
  */
 bool upmu_shared_page_map(struct upmu_bank *bank);
 bool upmu_shared_page_unmap(struct upmu_bank *bank);
@@ -28,9 +28,9 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
 }
 
 /*
- * Make sure that the next read of a counter returns a value of now.  A read of one counter lets the hypervisor store
- * the values of all of them; a later read of another counter returns its stored value, once.  From now on the stored
- * values are returned no more.
+ * Forget that the hypervisor has stored values for later reads, so that the next read of a counter returns a value of
+ * now.  A read of one counter lets the hypervisor store the values of all; a later read of another counter returns its
+ * stored value, once.
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Registers by their space: MSRs, PCI configuration space, device memory.
- */
+/* Access registers of units in their spaces: MSRs, PCI configuration space, device memory. */
 #include "core/hw/space.h"
 #include "core/hw/port_call.h"
 
 #if UPMU_UNCORE
 
-/* The number of looks at a register that changes meanwhile.  Its low half wraps once in seconds. */
+/* How often a register that changes meanwhile is looked at in one read.  Its low half wraps once in seconds. */
 #define LOOKS 3u
 
 /*
@@ -68,8 +66,8 @@ bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_sp
         }
     }
     /*
-     * The register had both high halves during the looks.  The smaller one is not the all ones of a device that is
-     * gone.
+     * The register had both high halves during the last look, so it passed the higher one over a low half of 0.  With
+     * the smaller one the value is not all ones, as of a device that is gone.
      */
     *out_value = (before < high ? before : high) << 32;
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units outside the cores: what the core needs of their backend (backends/uncore).
+ * Units outside the cores: the functions of their backend (backends/uncore) that the core calls, besides struct
+ * upmu_backend.
  */
 #ifndef UPMU_CORE_UNIT_BACKEND_H
 #define UPMU_CORE_UNIT_BACKEND_H
@@ -10,16 +11,17 @@
 
 #if UPMU_UNCORE
 
-/* A backend that detects nothing: upmu_uncore_find() and upmu_uncore_describe() make the PMUs of units. */
+/* The backend of units.  It has no detect(): upmu_uncore_find() and upmu_uncore_describe() make the PMUs of units. */
 extern const struct upmu_backend upmu_uncore_backend;
 
 /* Fill in *out, the PMU of a type of units, but for `out->made` and `out->text`, which stay as they are. */
 void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out);
 
 /*
- * With `apart` 0: is something wrong with the registers of a box?  Two have bytes in common, or one does not begin at a
- * word, or ends outside of its function (4 KiB).  Else: has a register of a box bytes in common with a register of
- * another box, which begins `apart` bytes (MSRs) behind it?
+ * Check the registers of a type of units.  With `apart` 0: is something wrong within one box, as two registers have
+ * bytes in common, or one does not begin at a word, or ends outside of the box's function (4 KiB)?  Else: has a
+ * register of one box bytes (MSRs) in common with a register of another box that begins `apart` bytes (MSRs) behind it?
+ * True: the type cannot be used.
  */
 bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart);
 
@@ -39,27 +41,30 @@ struct upmu_uncore_seen {
     uint8_t stepping;
     bool amd; /* or Hygon */
     bool hypervisor;
-    bool force;     /* search also under a hypervisor */
+    bool force;     /* search also under a hypervisor (UPMU_UNITS_FORCE) */
     uint16_t cores; /* number of cores of this package */
     uint8_t dies;   /* number of dies of each package; 0: one */
     struct upmu_cpu_place place;
     /* out */
     uint32_t accesses;
-    const char *failure; /* text: why something was not found */
+    const char *failure; /* the search stores here, as text, why something was not found; NULL: nothing to say */
     uint64_t failed_at;
 };
 
-/* Find out by CPUID in which package, die and L3 the executing CPU is; what CPUID does not say is 0.  Needs `cpuid`. */
+/*
+ * Find out by CPUID in which package, die and L3 the executing CPU is.  Members that CPUID does not tell become 0.  Of
+ * `seen` only `cpuid` and its context are needed.
+ */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
 
 /* Fill in seen->amd and, where CPUID says them, seen->cores and seen->dies. */
 void upmu_uncore_count(struct upmu_uncore_seen *seen);
 
 /*
- * Add the units of the executing CPU's die, and at the first call those in configuration space and memory of all dies.
- * Registers are only read.  Added units have neither address nor name.  Returns UPMU_OK; UPMU_ERR_NO_SPACE (the list is
- * full; what fits is there); UPMU_ERR_NO_PMU (no unit: the model is unknown, or there is a hypervisor); UPMU_ERR_PORT
- * (a table of discovery is damaged; other units are there).
+ * Add to the list the units of the executing CPU's die and, at the first call for the list, those in configuration
+ * space and memory of all dies.  Registers are only read.  Added units have neither address nor name.  Returns UPMU_OK;
+ * UPMU_ERR_NO_SPACE (the list is full; the units that fit are in it); UPMU_ERR_NO_PMU (no unit was added: the model is
+ * unknown, or there is a hypervisor); UPMU_ERR_PORT (a table of discovery is damaged; other units are in the list).
  */
 enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_unit_list *list);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pack a list of requests into sets that fit (include/upmu/pack.h): first-fit-decreasing, with a lower bound for the
- * number of sets that follows from counters alone. Pure.
+ * Pack a list of requests into sets of which each can be placed on its own (include/upmu/pack.h). The hardest request
+ * comes first, and each goes into the first set where it fits. A lower bound for the number of sets follows from
+ * counters alone. Pure.
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -18,8 +19,8 @@ struct list {
     uint16_t *set_of;
     struct upmu_pack_result *out;
     struct upmu_pack_members members; /* work->member */
-    struct upmu_place_input set;      /* the input for one set of `members` */
-    unsigned limit;                   /* the most requests in one set */
+    struct upmu_place_input set;      /* what is to be placed when a set is tried: the requests in `members` */
+    unsigned limit;                   /* the most requests that one set may have */
 };
 
 static bool member_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -124,7 +125,10 @@ static unsigned sets_for(const struct list *list, uint32_t counters)
     return room ? (requests + room - 1u) / room : 1u;
 }
 
-/* Return a lower bound for the number of sets: the greatest sets_for() of a request's counters or of all counters. */
+/*
+ * Return a lower bound for the number of sets: the greatest result of sets_for() for the counters of one request, or
+ * for all counters.
+ */
 static unsigned bound_by_counters(const struct list *list)
 {
     unsigned bound = sets_for(list, list->set.counters);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for both packers: the library's, and the search of the command `upmu pack`.
+ * Declarations for both programs that pack requests into sets: the library, and the search of the command `upmu pack`.
  */
 #ifndef UPMU_CORE_PACK_CORE_H
 #define UPMU_CORE_PACK_CORE_H
 
 #include <upmu/pack.h>
 
-/* Some requests of a list: member[i] is a request's number in the list, and `place` describes the whole list. */
+/*
+ * Some requests of a list: member[i] is the number, in the list, of request i of a set, and `place` describes the whole
+ * list.
+ */
 struct upmu_pack_members {
     const struct upmu_place_input *place;
     const uint16_t *member;
@@ -20,7 +23,7 @@ struct upmu_pack_members {
  */
 unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_place_input *set, unsigned limit);
 
-/* Events of a PMU as a list of requests. */
+/* A list of requests: request i is event i of the array `events`, for the PMU `pmu`. */
 struct upmu_pack_list {
     const struct upmu_pmu *pmu;
     const struct upmu_event *events;

@@ -19,7 +19,7 @@
 
 /* ---- Components ---- */
 
-/* Resources 2n and 2n + 1 are a pair: for each bit set, set both bits of its pair. */
+/* Resources 2n and 2n + 1 are a pair. Return `resources` with both bits of each pair set of which one is set. */
 static uint64_t with_twins(uint64_t resources)
 {
     uint64_t second = UINT64_C(0xaaaaaaaaaaaaaaaa);
@@ -28,8 +28,9 @@ static uint64_t with_twins(uint64_t resources)
 }
 
 /*
- * Return the requests in `left` that share counters or resources with `joined`, directly or through other requests;
- * `joined` is included.
+ * Return the requests that have to be placed together with `joined`: `joined` itself, and those in `left` that can use
+ * the same counters, need a contested resource of it or the pair of a helper, directly or through other requests.
+ * Counters under the limit count as one counter.
  */
 static uint32_t component_of(const struct placement *p, uint32_t left, uint32_t joined)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the requests of a placement into its work area: alternatives become options
- * and values small numbers.  At the end: which options and counters the rules leave.
+ * Read the requests of a placement into its work area: alternatives become options, and values of resources small
+ * numbers (claims). At the end: which options and counters the rules (PLACE_LIFT_...) leave.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pass, which places requests one after the other, and the search of a placement: take the options that a matching
- * of counters to slots suggests, decide where they contradict each other, and exclude options by values and by the
- * matching, which is repaired after each step instead of copied.  Builds without UPMU_PLACE_SEARCH have the pass alone.
+ * Placing requests, in two ways. A pass gives the requests options and counters one after the other, and undoes
+ * nothing. The search takes the option that a matching of counters to slots suggests for each request, decides for one
+ * where two contradict each other, and excludes options by values and by the matching, which is repaired after each
+ * step instead of copied. Builds without UPMU_PLACE_SEARCH have the pass alone.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/place/placement.h"
 
-/* ---- What the pass and the search have in common ---- */
+/* ---- Functions for the pass and for the search ---- */
 
 /* Return the counter of the mask `counters` that is tried first: of those with the lowest rank the lowest number. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
@@ -28,7 +29,9 @@ static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit,
     p->u.search.owner[counter] = (uint8_t)unit;
 }
 
-/* Return the counter that a slot of a pinned request stays on, as a mask; 0: the slot is a helper without a counter. */
+/*
+ * Return the counter that a slot of a pinned request runs on now, as a mask; 0: the slot is a helper without a counter.
+ */
 static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
 {
     unsigned counter = p->input->stay[request][slot];
@@ -36,7 +39,7 @@ static uint32_t stays_on(const struct placement *p, unsigned request, unsigned s
     return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
 }
 
-/* Does an option make a claim? */
+/* Has an option a claim (by number) in its list of claims? */
 static bool has_claim(const struct placement *p, const struct place_option *option, unsigned claim)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -150,7 +153,7 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
     }
 }
 
-/* ---- A pass, request by request ---- */
+/* ---- The pass: options and counters for one request after the other ---- */
 
 /* Give each slot of an option an unused counter that it allows; false: a slot found none, and p->used is as before. */
 static bool take_counters(struct placement *p, const struct place_option *option)
@@ -281,8 +284,9 @@ static uint32_t unit_request(unsigned unit)
 }
 
 /*
- * Return the counter of `counters` that is tried first for a unit (here: one slot of a request). Of the options that
- * are not excluded the first one that can use any of `counters` decides; of these counters the lowest rank is best.
+ * Return the counter of the mask `counters` that is tried first for a unit (here: one slot of a request). The first
+ * option of the request that is not excluded and can use any of `counters` in that slot decides; of its counters the
+ * one with the lowest rank is taken.
  */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {
@@ -295,7 +299,9 @@ static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t 
     return preferred_counter(p, best);
 }
 
-/* Store which requests block each other: the owners of `counters`, and the requests in `witness`. */
+/*
+ * Store in p->witness the requests that cannot all be placed: the owners of `counters`, and the requests in `witness`.
+ */
 static void note_witness(struct placement *p, uint32_t counters, uint32_t witness)
 {
     for (; counters != 0; counters &= counters - 1u)
@@ -316,7 +322,7 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
         if (left == UPMU_NO_COUNTER)
             return;
         unit = parent[left];
-        if (unit == NO_UNIT) { /* no unit gets the last counter, which was under the limit */
+        if (unit == NO_UNIT) { /* the chain began at this limited counter: it becomes free, and no unit takes it */
             p->used &= ~UPMU_BIT32(left);
             return;
         }
@@ -435,7 +441,10 @@ static void refresh_request(struct placement *p, unsigned request)
     }
 }
 
-/* Exclude an option if it is viable (not excluded), or make it viable again if it is excluded. */
+/*
+ * Exclude an option if it is viable (not excluded), or make it viable again if it is excluded; mark its request as
+ * changed.
+ */
 static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
 {
     unsigned request = p->option[index].request;
@@ -572,7 +581,7 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
  */
 static void give_up_serving(struct placement *p)
 {
-    uint32_t lasting = p->served; /* these pairs are already served for every later request */
+    uint32_t lasting = p->served; /* pairs that are served already, whichever of these requests is looked at */
 
     for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
         unsigned request = upmu_bits_lowest(left);
@@ -600,8 +609,8 @@ static void give_up_serving(struct placement *p)
 
 /*
  * Draw all conclusions from the requests whose options changed: exclude options by values of resources first, then by
- * counters. False: all options of a request are excluded, or not all slots can have a counter; p->witness has the
- * requests.
+ * counters, then options whose helper no option can serve. False: all options of a request are excluded, or not all
+ * slots can have a counter; p->witness has the requests.
  */
 static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
@@ -777,7 +786,11 @@ static bool suggestions_agree(struct placement *p)
 
 /* ---- The search ---- */
 
-/* Is every helper without a counter served?  If not, make the next decision. */
+/*
+ * Is the helper of each chosen option that leaves its helper without a counter served by another chosen option? If one
+ * is not, make a decision that some option serves it or, if none can, that the request takes another option, and return
+ * false.
+ */
 static bool helpers_are_served(struct placement *p)
 {
     for (uint32_t left = p->members & p->helpers; left != 0; left ^= UPMU_BIT32(upmu_bits_highest(left))) {
@@ -815,8 +828,8 @@ enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uin
 #else
 
 /*
- * Make one more pass, with the requests first that have failed before.  Requests that fail may have places in an order
- * that was not tried.
+ * Make one more pass, in which the requests that have failed before come first. UPMU_ERR_DOES_NOT_FIT proves nothing in
+ * this build: the requests may have places in an order that was not tried. p->witness is `members` then.
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out why a placement does not exist: a conflicting subset from which no request can be left out, found by leaving
- * out one request after the other; and the cause of the conflict, found by lifting one rule after the other.
+ * Find out why a placement does not exist. The requests to be named are a subset that conflicts, from which none can be
+ * left out: one request after the other is left out, as long as the others still conflict. The cause is the rule
+ * (PLACE_LIFT_...) without which the subset fits: one rule after the other is lifted.
  */
 #include "core/util/shared.h"
 #include "core/place/placement.h"
 
 #if UPMU_PLACE_SEARCH
 
-/* The properties that the requests of a subset have in common. */
+/* The counters and resources that the requests of a subset need, taken together. */
 struct place_needs {
     uint32_t counters;
-    uint64_t contested; /* resources that requests need with several values */
-    uint64_t shared;    /* contested resources that several requests claim */
-    uint64_t common;    /* contested resources that all requests claim */
+    uint64_t contested; /* resources that they may use, and that options of the placement need with different values */
+    uint64_t shared;    /* those of `contested` that two or more of the requests claim */
+    uint64_t common;    /* those of `contested` that all of the requests claim */
     unsigned blocker;   /* a resource whose use outside of the placement blocks a request, or UPMU_NO_RESOURCE */
 };
 
@@ -101,7 +102,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
         counters = 0;
         if (needs.shared == 0) /* one request needs a resource with two values */
             needs.shared = needs.contested;
-        if (needs.common & needs.shared) /* preferably a resource that all requests need */
+        if (needs.common & needs.shared) /* prefer a resource that all requests need */
             needs.shared &= needs.common;
         for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
             continue;

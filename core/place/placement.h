@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work area of a placement, shared by the parts of the solver: place_read.c fills it,
- * place_search.c decides whether requests fit, place_why.c repeats that for subsets, and place.c
- * has the public call.
+ * The work area of a placement, shared by the parts of the solver: place_read.c fills it, place_search.c decides
+ * whether requests fit, place_why.c does that for subsets of requests to explain a refusal, and place.c has the public
+ * call.
  */
 #ifndef UPMU_CORE_PLACEMENT_H
 #define UPMU_CORE_PLACEMENT_H
@@ -18,7 +18,9 @@
 #define PLACE_UNITS (UPMU_SLOTS * UPMU_REQUESTS)
 
 /*
- * The most rounds of pruning that the searches of one placement make; those that explain a refusal have as many again.
+ * The rounds of pruning that the searches of one placement have. The last search of each component that keeps some
+ * requests in their places has as many more, and explaining a refusal has as many again. With none left a search ends
+ * with UPMU_ERR_TOO_HARD.
  */
 #define PLACE_ROUNDS 20000u
 
@@ -39,8 +41,9 @@
 #define NO_OPTION 0xffu
 
 /*
- * A way to run a request: an alternative, with one of its pairs. An alternative that ends in a helper makes two
- * options: in one the helper has a counter of its own, in the other a counter of another request serves the helper.
+ * A way to run a request: one alternative, with one of its pairs of counters if it has any. An alternative that ends in
+ * a helper makes two options: in one the helper has a counter of its own, in the other a counter of another request
+ * serves the helper.
  */
 struct place_option {
     uint32_t counters[UPMU_SLOTS];
@@ -53,11 +56,13 @@ struct place_option {
 /* The parts of a shape. */
 #define OPTION_SLOTS 3u
 #define OPTION_BLOCKED 4u /* the option needs another value of a resource than users outside of this placement */
-#define OPTION_SERVED 8u  /* the option has a helper without a counter, which others must serve */
+/* the option has a helper without a counter of its own, which another request's counter must serve */
+#define OPTION_SERVED 8u
 #define OPTION_DORMANT 4  /* shift in `shape`: number of claims of a dormant slot */
-#define OPTION_TORN 64u   /* the option needs one resource with two values */
+/* the option needs one resource with two values: it can never be used, unless the rule is lifted */
+#define OPTION_TORN 64u
 
-/* Needed only while requests are read, to number their claims. */
+/* Needed only while requests are read, to give each claim (a value of a resource) its number. */
 struct place_reading {
     uint64_t value[PLACE_CLAIMS];  /* by claim: the value that it gives its resource */
     uint8_t next[PLACE_CLAIMS];    /* by claim: the next claim on the same resource, or NO_CLAIM */
@@ -66,9 +71,9 @@ struct place_reading {
 
 /* A decision of the search: for one option of a request, or for its options that make a claim or serve a pair. */
 struct place_decision {
-    uint8_t option; /* index in placement.option; it also tells the request */
+    uint8_t option; /* index in placement.option, whose entry also has the request's number */
     uint8_t claim;  /* a claim's number, or SERVES(pair), or NO_CLAIM: for this option alone */
-    uint8_t trail;  /* length of the trail before the decision */
+    uint8_t trail;  /* entries of `trail` in use before the decision */
 };
 
 /*
@@ -92,32 +97,32 @@ struct placement {
     const struct upmu_place_input *input;
     uint64_t contested; /* bit n: resource n is needed with several values */
     uint64_t helped;    /* bit n: a helper is served by a counter at resource n */
-    uint32_t helpers;   /* requests that have helpers */
+    uint32_t helpers;   /* mask of the requests that have an option with a helper */
     uint32_t served;    /* bit n: requests outside of this input serve the helpers of pair n (for tools/cmd) */
 
     /* The input of a search: requests and rules. Masks of requests and of counters have a bit for each number. */
     uint32_t members;   /* requests to place */
-    uint32_t pinned;    /* members that must stay where they are */
-    uint32_t available; /* counters that may be used */
-    uint32_t limited;   /* counters under the limit; 0: the limit has no effect */
-    uint8_t lifted;     /* rules that are lifted at the moment: PLACE_LIFT_... */
+    uint32_t pinned;    /* those of `members` that must stay on the counters that they have now */
+    uint32_t available; /* counters of the PMU that requests may use: without `taken`, unless that rule is lifted */
+    uint32_t limited;   /* those of `available` that are under the limit; 0: the limit has no effect */
+    uint8_t lifted;     /* bits PLACE_LIFT_... of the rules that do not apply now */
 
     /* The state of the search. */
     uint8_t trail_count, decision_count; /* entries in use of `trail` and `decision` */
     uint8_t tries;                       /* not 0: upmu_placement_try() makes a pass */
-    uint32_t used;                       /* counters that a slot has got */
+    uint32_t used;                       /* mask of the counters that a slot has */
     uint32_t failed;                     /* requests that found no place in the last pass */
-    uint32_t unmatched;                  /* requests that may have a slot without a counter */
-    uint32_t changed;                    /* requests whose options changed */
+    uint32_t unmatched;                  /* requests of which a slot may lack a counter */
+    uint32_t changed;                    /* requests whose options changed since conclusions were drawn */
     uint32_t rounds;                     /* rounds that are left, of PLACE_ROUNDS */
     uint32_t witness;                    /* requests that cannot all be placed with the present decisions */
 
     /* The requests, as read. */
-    uint8_t fault; /* UPMU_OK, or why the requests cannot be read */
-    uint8_t count; /* requests that could be read */
+    uint8_t fault; /* UPMU_OK, or why not all requests could be read */
+    uint8_t count; /* number of requests that could be read, from the first on */
     uint8_t option_count, claim_count;
     uint8_t barred;                    /* `shape` of all options, ORed; 0xff: an option has a slot without counters */
-    uint8_t slots;                     /* the most slots of an option */
+    uint8_t slots;                     /* the number of slots of the option that has most */
     uint8_t first[UPMU_REQUESTS + 1];  /* by request: index of its first option in `option` */
     uint64_t resources[UPMU_REQUESTS]; /* by request: resources that any option of it claims */
     uint32_t counters[UPMU_REQUESTS];  /* by request: counters that any option of it names */
@@ -145,16 +150,21 @@ static inline bool single_bit(uint32_t mask)
 /* Rules of a placement. Each can be lifted, to find the cause of a conflict. */
 #define PLACE_LIFT_TAKEN 1u     /* counters in `taken` may not be used */
 #define PLACE_LIFT_HELD 2u      /* resources in use elsewhere (`held`) keep their values */
-#define PLACE_LIFT_RESOURCES 4u /* requests must agree on values of resources */
+#define PLACE_LIFT_RESOURCES 4u /* all requests need the same value of a resource */
 #define PLACE_LIFT_LIMIT 8u     /* at most `limit` counters of the mask `limited` */
 
-/* Prepare the work area for a valid input, and read its requests. */
+/*
+ * Prepare the work area for a valid input: read its requests, with all rules in force. p->fault tells whether that
+ * succeeded.
+ */
 void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input);
 
 /* Read the requests of p->input. Where that is not possible, p->fault becomes UPMU_ERR_NO_SPACE or UPMU_ERR_INVALID. */
 void upmu_placement_read(struct placement *p);
 
-/* Lift some rules (PLACE_LIFT_...); all others apply. */
+/*
+ * Lift the rules in `rules` (PLACE_LIFT_...); all others apply. Computes p->available, p->limited and p->usable anew.
+ */
 void upmu_placement_lift(struct placement *p, unsigned rules);
 
 /*

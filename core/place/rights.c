@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Derive the rights that an event needs from the classes of the registers that it writes. Pure.
+ * Derive the rights (UPMU_RIGHT_...) that a program needs for an event from the registers that the event writes. Pure.
  */
 #include "core/hw/backend.h"
 #include "core/hw/register.h"
@@ -9,7 +9,7 @@
 
 #define OF_AN_EVENT (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED)
 
-/* Does a value of a register select an event of other cores or agents? */
+/* Does this value of a register make it count events of other cores or agents, by the backend's table `beyond`? */
 static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
     const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Write bytes to an output, which is the caller's buffer or a function, or only count them.
- */
+/* Write bytes to an output, which is a buffer or a function of the caller, or only count them. */
 #include "core/results/emit.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
 
 #if UPMU_RESULTS
 
-/* The CRC takes half a byte at a time, so that its table has 16 rows instead of 256. */
+/* The CRC takes four bits at a time, so that its table has 16 entries instead of 256. */
 uint32_t upmu_emit_crc(uint32_t crc, const void *bytes, size_t length)
 {
     static const uint32_t table[16] = {

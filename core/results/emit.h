@@ -26,8 +26,8 @@ void upmu_emit_zeros(struct upmu_emit *emit, size_t count);
 bool upmu_emit_flush(struct upmu_emit *emit);
 
 /*
- * Continue a CRC-32 (polynomial 0xedb88320, as in zlib). `crc` is the CRC of the bytes before these; 0: these bytes are
- * the first.
+ * Return the CRC-32 (polynomial 0xedb88320, as in zlib) of a sequence of bytes that ends with these bytes. `crc` is the
+ * CRC of the bytes before them; 0: these are the first.
  */
 uint32_t upmu_emit_crc(uint32_t crc, const void *bytes, size_t length);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The layout of a log, as its writer and its reader share it (docs/RESULTS.md).
- */
+/* The layout of a log (docs/RESULTS.md), for the writer and the reader of logs. */
 #ifndef UPMU_CORE_LOG_CORE_H
 #define UPMU_CORE_LOG_CORE_H
 
@@ -11,7 +9,7 @@
 #define UPMU_LOG_MAGIC "upmu-log"
 #define UPMU_LOG_HEAD_BYTES 16u   /* bytes of a log before its first record: magic (8), version (8) */
 #define UPMU_LOG_RECORD_BYTES 8u  /* bytes of a record before its body: its length in bytes (4), its kind (4) */
-#define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and frames */
+#define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and its callers' addresses */
 #define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count record */
 #define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the whole record that ends a log */
 #define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record: a CRC-32 of the record */

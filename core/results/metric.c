@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Derived metrics of a PMU: upmu_metric_next().
- */
+/* Find the derived metrics that a PMU has: upmu_metric_next(). */
 #include "core/results/metric_core.h"
 
 #include <upmu/catalogs.h>

@@ -15,7 +15,7 @@
 #if UPMU_RESULTS
 
 #define PERF_HEADER_BYTES 104u
-#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute longer than its own */
+#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7: a perf that knows shorter attributes only refuses the file */
 #define PERF_SECTION_BYTES 16u
 #define PERF_TYPE_RAW 4u
 #define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)
@@ -116,7 +116,7 @@ static size_t perf_name_bytes(size_t length)
     return ((length < PERF_NAME_BYTES ? length : PERF_NAME_BYTES) + 8u) & ~(size_t)7;
 }
 
-/* Write a text, a NUL, and zeros up to a multiple of 8 bytes. */
+/* Write a text, cut to PERF_NAME_BYTES, then a NUL and zeros up to a multiple of 8 bytes. */
 static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
 {
     size_t bytes = perf_name_bytes(length);
@@ -126,7 +126,10 @@ static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
     upmu_emit_zeros(emit, bytes - length);
 }
 
-/* Write a mapping as MMAP2, because llvm-profgen and perf2bolt do not look at MMAP. Device and inode are unknown: 0. */
+/*
+ * Write a mapping as a record MMAP2, because llvm-profgen and perf2bolt do not look at MMAP. Device and inode are not
+ * known: they are written as 0.
+ */
 static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upmu_log_range *range)
 {
     size_t bytes = 72 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
@@ -137,7 +140,7 @@ static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upm
     upmu_emit_number(emit, range->start, 8);
     upmu_emit_number(emit, range->end - range->start, 8);
     upmu_emit_number(emit, range->offset, 8);
-    upmu_emit_zeros(emit, 24); /* maj, min, ino, ino_generation */
+    upmu_emit_zeros(emit, 24); /* fields maj, min, ino and ino_generation */
     upmu_emit_number(emit, PERF_PROTECTION, 4);
     upmu_emit_number(emit, PERF_MAPPED, 4);
     perf_name(emit, range->name.at, range->name.length);
@@ -261,7 +264,10 @@ static void perf_records(struct upmu_emit *emit, const struct upmu_results_call 
 
 /* ---- Features ---- */
 
-/* Write the name of an event: its length, the text, a NUL, and zeros up to a multiple of 8 bytes. */
+/*
+ * Write the name of an event: the number of bytes that follow (4 bytes), the text, a NUL, and zeros up to a multiple of
+ * 8 bytes.
+ */
 static void perf_event_name(struct upmu_emit *emit, const struct upmu_log_event *event)
 {
     struct upmu_emit count;

@@ -128,7 +128,7 @@ static void write_values(struct upmu_emit *emit, const struct upmu_results_call 
 {
     const struct upmu_results_stack *stack = &call->stack[index];
 
-    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two zeros for each kind before the stack's */
+    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two zeros for each kind with a lower number */
     write_varint(emit, stack->samples);
     write_varint(emit, stack->events);
     upmu_emit_zeros(emit, 2 * ((size_t)call->kinds - 1 - stack->kind));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions for all forms of a log's results (struct upmu_results_form). A call reads the log into its tables, then
- * writes. Before it writes into a buffer, it counts the bytes in a first pass: if these do not fit, nothing is written.
+ * writes. Before it writes into a buffer, it counts the bytes in a first pass: if these do not fit, nothing is written,
+ * and output->length says how many are needed.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -238,7 +239,7 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     const struct upmu_results_event *row;
     size_t low = 0, high = call->events;
 
-    while (low < high) { /* find the first event that is not below the key */
+    while (low < high) { /* find the first entry of call->order that is not below the key */
         size_t middle = low + (high - low) / 2;
 
         if (call->order[middle] < key)
@@ -301,7 +302,7 @@ bool upmu_results_symbol_of(const struct upmu_results_call *call, uint64_t ip, s
 
     if (results->symbol)
         return results->symbol(results->context, ip, out_symbol);
-    while (low < high) { /* find the first symbol that begins above `ip` */
+    while (low < high) { /* find the first symbol that begins behind `ip`: only the one before it can contain `ip` */
         size_t middle = low + (high - low) / 2;
 
         if (call->symbol[middle].start <= ip)

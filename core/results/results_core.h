@@ -8,17 +8,20 @@
 
 #include <upmu/results.h>
 
-/* A sampled event of a log. Equal events (same encoding and period) of several sources and sets are one kind. */
+/*
+ * A sampled event of a log. Events of several sources and sets with the same encoding, name and PMU, and the same
+ * period or frequency, are one kind.
+ */
 struct upmu_results_event {
     uint64_t period;
     uint32_t at;   /* position of the event's record in the log, in words of 8 bytes */
     uint16_t source, set;
-    uint16_t kind; /* number of the event's kind, in the order of the kinds' first events */
-    uint16_t next; /* 1 + index of the next event of the same kind; 0: none follows */
+    uint16_t kind; /* number of the event's kind: kinds are numbered in the order in which the log first has them */
+    uint16_t next; /* 1 + index in the table of the next event of the same kind; 0: this is the last */
     uint16_t head; /* in row k of the table, whatever event it has: index of the first event of kind k */
     uint16_t any;  /* index of the first event in the log with the same source and the same `event`, in any set */
     uint8_t event;
-    bool first;    /* the event is the first of its kind */
+    bool first;    /* no earlier event of the log is of this kind */
     uint32_t lost; /* periods that had no sample, as the last count record of the event states */
 };
 
@@ -31,11 +34,11 @@ struct upmu_results_symbol {
     uint64_t at; /* position of the symbol's record in the log, in words of 8 bytes */
 };
 
-/* Samples of one kind of event that have the same stack. */
+/* All samples of one kind of event that have the same stack. */
 struct upmu_results_stack {
     uint64_t hash;
     uint64_t samples;
-    uint64_t events; /* events that the samples stand for: the sum of their periods */
+    uint64_t events; /* how many events the samples stand for: the sum of their periods */
     uint32_t at;     /* position in the log of the first sample with this stack, in words of 8 bytes */
     uint32_t next;   /* 1 + index of the next stack in the same list of the hash table; 0: none follows */
     uint16_t kind;
@@ -80,7 +83,7 @@ enum upmu_status upmu_results_make(const struct upmu_results *results, struct up
 const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
                                                        const struct upmu_log_sample *sample, unsigned event);
 
-/* Return the first event of a kind, and in *out_event its record in the log. */
+/* Return the first event of kind number `kind`; *out_event gets its record in the log. */
 const struct upmu_results_event *upmu_results_kind(const struct upmu_results_call *call, unsigned kind,
                                                    struct upmu_log_event *out_event);
 

@@ -155,8 +155,9 @@ static bool is_filtered(const struct upmu_branch_stack *stack)
 }
 
 /*
- * Record branches of all kinds for a moment, and look for an entry, because a stack that CPUID reports may not work.
- * *out_reason: why the stack cannot be used; unchanged if it can. Returns false if a register faulted.
+ * Record branches of all kinds for a moment with a stack that was cleared, and look for an entry, because a stack that
+ * CPUID reports may not work. Recording is off afterwards, and the stack's own filter register may be 0. *out_reason:
+ * why the stack cannot be used; unchanged if it can. Returns false if a register faulted.
  */
 static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
                         const char **out_reason)
@@ -201,7 +202,9 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 }
 
 /*
- * Store in *unit the registers' values, which restore_stack() writes back, and check that no other software uses them.
+ * Store in *unit the values of the stack's registers, which restore_stack() writes back. Refuse if Processor Trace runs
+ * or, without UPMU_BRANCH_TAKE, if other software records or filters branches. Returns UPMU_OK, UPMU_ERR_STATE
+ * (refused) or UPMU_ERR_PORT (a register faulted).
  */
 static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                     const struct upmu_branch_stack *stack, const struct branches_start *start)
@@ -226,7 +229,10 @@ static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_u
     return UPMU_OK;
 }
 
-/* After look_around(): stop the stack if it records, prove once that it works, clear it and write the filter. */
+/*
+ * After look_around(): stop the stack if it records, prove that it works unless that is done, clear it and write its
+ * filter register. Returns UPMU_OK, UPMU_ERR_UNSUPPORTED (it does not work) or UPMU_ERR_PORT (a register faulted).
+ */
 static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                 const struct upmu_branch_stack *stack, const struct branches_start *start)
 {

@@ -12,7 +12,7 @@
 
 #if UPMU_BRANCHES
 
-/* Results of upmu_branch_decode(). */
+/* Results of upmu_branch_decode(). UPMU_BRANCH_TAKEN: the entry has a branch. */
 enum upmu_branch_entry {
     UPMU_BRANCH_END,  /* the entry is empty, and so are all older ones */
     UPMU_BRANCH_SKIP, /* the entry has no branch, but an older one may have */
@@ -44,8 +44,9 @@ bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, ui
 uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record);
 
 /*
- * Stop the branch stack of a CPU that is taken out of the machine or suspended; false: a register faulted. Context: a
- * bracket on this CPU.
+ * Stop the branch stack of a CPU that is taken out of the machine or suspended, if it was started, restore its
+ * registers, and forget that it was proved to work. Returns false if a register faulted. Context: a bracket on this
+ * CPU.
  */
 bool upmu_branches_end(struct upmu_meter *meter);
 

@@ -36,8 +36,9 @@ uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow)
 }
 
 /*
- * Store the return addresses of the interrupted code's callers, innermost first, by walking its frame pointers. Stacks
- * grow downward, so each next frame pointer must be higher: otherwise the walk ends.
+ * Store the return addresses of the interrupted code's callers, innermost first, by walking its frame pointers, and
+ * return how many: 0 if the frame is not known or the session has no upmu_callers. Stacks grow downward, so each next
+ * frame pointer must be higher: otherwise the walk ends.
  */
 unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
 {

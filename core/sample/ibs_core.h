@@ -12,8 +12,9 @@
 #if UPMU_IBS
 
 /*
- * Take the sample of each IBS unit (fetch, op) of the executing CPU that has one, and arm that unit again; called by
- * the handler.  Returns the number of units that had a sample, 0 to 2; a sample that was lost is counted, too.
+ * Take the sample of each IBS unit (fetch, op) of the executing CPU that has one into the unit's queue, and arm that
+ * unit again. Called by the handler. Returns the number of units that had a sample, 0 to 2, also if the sample was
+ * lost.
  */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
@@ -24,9 +25,10 @@ unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *fram
 bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count);
 
 /*
- * If an IBS unit has a sample in its registers, copy it into the unit's queue, or count it as lost. The unit is not
- * armed again. Returns false if the unit has no sample or its control register faulted twice. `frame` NULL: the
- * interrupted code is not known.
+ * If an IBS unit has a sample in its registers, copy it into the unit's queue, or count it as lost (no room, or a
+ * register faulted twice), or drop it if the backend discards it for an erratum. The unit is not armed again. Returns
+ * false if the unit has no sample or its control register faulted twice. `frame` NULL: the interrupted code is not
+ * known.
  */
 bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame);
 

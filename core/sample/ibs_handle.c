@@ -26,7 +26,8 @@ bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, un
 
 /*
  * Read the sample in a unit's registers into the next place of its queue. `control` is the value of the first register,
- * which was read already. If the queue is full or a register faults twice, the sample is counted as lost.
+ * which was read already. If the queue is full or a register faults twice, the sample is counted as lost. A sample that
+ * the backend discards for an erratum is neither stored nor counted.
  */
 static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
                          const struct upmu_frame *frame)

@@ -10,8 +10,10 @@
 #include <upmu/message.h>
 
 /*
- * Append a message about an overflow to the session's queue, and call the functions of queue->notify. A session without
- * a queue gets no message. Returns false if the queue had no room: the message is counted as dropped. Context: nmi.
+ * Tell a program of an overflow: append a message to the session's queue (not with UPMU_QUEUE_NO_MESSAGES), and call
+ * the functions of queue->notify, if there are any: `block` only with UPMU_QUEUE_BLOCK and if the program is not
+ * blocked yet. Without a queue nothing is done. Returns false if the queue had no room: the message is counted as
+ * dropped, and the functions were called all the same. Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
 

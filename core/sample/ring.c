@@ -78,7 +78,10 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
     return tail > bytes;
 }
 
-/* Fill in the sample of a record, which stands in the ring's buffer; the buffer is aligned for it. */
+/*
+ * Fill in the sample of a record, which stands in the ring's buffer; the buffer is aligned for it. The samples that
+ * were lost since the last record are noted in it.
+ */
 static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;

@@ -66,7 +66,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     uint64_t missed_ns, enabled_ns;
     unsigned i;
 
-    /* The session has no set if all sets were removed. */
+    /* If all sets were removed, the session has none, and its page stays as it is. */
     if (!set)
         return;
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
@@ -102,8 +102,8 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
 }
 
 /*
- * Close a counter that no session runs on, and set it to 0; false: a register faulted. A counter that another CPU of
- * the domain has claimed is not changed.
+ * Close a counter that no session runs on, set it to 0 and remove its tag; false: a register faulted. A counter that
+ * another CPU of the domain has claimed is left alone, with the result true.
  */
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -142,9 +142,10 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 }
 
 /*
- * Give user mode on this CPU the right to execute RDPMC (by the port's hook), or withdraw it. A program that has read
- * an index in a page may execute RDPMC later, even after the session has ended. So a program that has had a page keeps
- * the right until no session of the machine has a page.
+ * Note which sessions with a page run on this CPU (cpu->readers, thread->reads), and give user mode here the right to
+ * execute RDPMC (by the port's hook), or withdraw it. Before the right is of use, counters with counts of other threads
+ * are cleared. A program that has read an index in a page may execute RDPMC later, even after the session has ended. So
+ * a program that has had a page keeps the right until no session of the machine has a page.
  */
 static void allow_readers(struct upmu_cpu *cpu)
 {

@@ -50,13 +50,14 @@ void upmu_user_pages_write(struct upmu_cpu *cpu);
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
 /*
- * When a session is detached from its CPU: remove it from the CPU's list of pages, if it is in the list, and write its
- * page. Context: a bracket on this CPU.
+ * When a session is detached from its CPU: if its page is in the CPU's list, remove it from there and write it as that
+ * of a session without counters. Context: a bracket on this CPU.
  */
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /*
- * Write the page of a session a last time, mark it as closed, and remove it from the session; nothing without a page.
+ * Write the page of a session a last time, mark it as closed, remove it from the session, and count one published page
+ * less in the machine. Nothing is done without a page.
  */
 void upmu_user_page_end(struct upmu_session *session);
 

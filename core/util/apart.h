@@ -11,8 +11,9 @@
 #define UPMU_INSIDE __attribute__((always_inline)) inline
 
 /*
- * For functions that are called often. UPMU_APART_IF_SMALL: not inlined in builds for size, elsewhere as the compiler
- * decides. UPMU_INSIDE_IF_LARGE: not inlined in builds for size, elsewhere always, also with many callers.
+ * For functions that are called often. UPMU_APART_IF_SMALL: not inlined in builds for size (-Os); elsewhere the
+ * compiler decides. UPMU_INSIDE_IF_LARGE: not inlined in builds for size; elsewhere always inlined, however many
+ * callers there are.
  */
 #ifdef __OPTIMIZE_SIZE__
 #define UPMU_APART_IF_SMALL UPMU_APART

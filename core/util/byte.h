@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Atomic changes of a byte. RISC-V has atomic instructions for words only, and the compiler would call its library for
- * bytes: so the word that contains the byte is changed there.
+ * Atomic changes of a byte. RISC-V has atomic instructions for words only, and for bytes the compiler would call its
+ * library. So there the word that contains the byte is changed, and its other bytes keep their values.
  */
 #ifndef UPMU_CORE_BYTE_H
 #define UPMU_CORE_BYTE_H
@@ -12,7 +12,9 @@
 
 typedef uint32_t __attribute__((may_alias)) upmu_word_of_bytes;
 
-/* Return a word that has `bits` in the position of a byte, and `beside` in its other bytes. */
+/*
+ * Return a word that has `bits` in the place where the byte stands in its word, and `beside` in its three other bytes.
+ */
 static inline uint32_t upmu_byte_in_word(const volatile uint8_t *byte, uint8_t bits, uint8_t beside)
 {
     return beside * UINT32_C(0x01010101) ^ (uint32_t)(uint8_t)(bits ^ beside) << 8u * ((uintptr_t)byte & 3u);

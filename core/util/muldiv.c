@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * 64-bit arithmetic without the compiler's division: shift and subtract.
- */
+/* 64-bit arithmetic without the compiler's division, by shifts and subtractions. */
 #include "core/util/muldiv.h"
 #include "core/util/apart.h"
 
-/* Divide high:low by a divisor that is greater than `high`, so that the quotient fits in 64 bits. */
+/*
+ * Return the quotient of high:low and a divisor that is greater than `high`, so that the quotient fits into 64 bits;
+ * *out_rest gets the remainder.
+ */
 static UPMU_APART uint64_t divide_wide(uint64_t high, uint64_t low, uint64_t divisor, uint64_t *out_rest)
 {
     for (unsigned i = 0; i < 64; i++) {

@@ -4,9 +4,9 @@
  */
 #include "core/util/random.h"
 
-/* A state of 0 is replaced by this one, because the shifts would keep 0. */
+/* Used in place of a state of 0, which the shifts would keep for ever. */
 #define SEED_OF_ZERO UINT64_C(0x9e3779b97f4a7c15)
-/* Vigna's multiplier for the shifts 12, 25, 27. */
+/* The multiplier that Vigna gives for the shifts 12, 25 and 27. */
 #define SCRAMBLE UINT64_C(2685821657736338717)
 
 uint64_t upmu_random_next(uint64_t *state)

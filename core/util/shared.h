@@ -30,7 +30,7 @@
 #define UPMU_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define UPMU_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* Read eight aligned bytes, each of which is a field. */
+/* Copy eight aligned bytes, in which fields lie, by one atomic load. */
 static inline void upmu_shared_word(uint64_t *out_word, const void *fields)
 {
     *out_word = __atomic_load_n((const uint64_t *)fields, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ static inline void upmu_shared_copy(void *to, const void *from, size_t bytes)
 
 #else
 
-/* _Generic makes no code of the branch that is not chosen. */
+/* Access a field of 64 bits plainly, any other as a relaxed atomic. Of _Generic only the chosen branch makes code. */
 #define UPMU_LOAD(field) _Generic((field), uint64_t: (field), default: __atomic_load_n(&(field), __ATOMIC_RELAXED))
 #define UPMU_STORE(field, value)                                                                                      \
     _Generic((field), uint64_t: (void)((field) = (value)),                                                            \

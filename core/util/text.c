@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Functions for small texts, see text.h. All code that reads or writes names uses them.
- */
+/* Functions for short texts, described in text.h. All code that reads or writes names uses them. */
 #include "core/util/text.h"
 
 #include "core/util/mem.h"
@@ -69,8 +67,8 @@ static const uint64_t powers_of_sixteen[] = {
 };
 
 /*
- * Append digits, found by subtraction because there is no 64-bit division. `power`: falling powers of the base, down to
- * 1.
+ * Append the digits of `value`, without leading zeros, found by subtraction because there is no 64-bit division.
+ * `power`: the falling powers of the base, down to 1.
  */
 static void write_digits(struct upmu_text *text, uint64_t value, const uint64_t *power)
 {

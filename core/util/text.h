@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for small texts: append to a bounded buffer, read and compare words. Pure. Without division, so that
- * nothing of the compiler's runtime library is called.
+ * Functions for short texts: append to a buffer of limited size, read numbers, compare words. Pure. Without division,
+ * so that nothing of the compiler's runtime library is called.
  */
 #ifndef UPMU_CORE_TEXT_H
 #define UPMU_CORE_TEXT_H
@@ -15,14 +15,16 @@
  */
 struct upmu_text {
     char *buffer; /* may be NULL if size is 0 */
-    size_t size;  /* bytes, including the final NUL */
+    size_t size;  /* bytes of `buffer`; the text with its final NUL gets no more */
     size_t length;
 };
 
 /* Begin an empty text. */
 void upmu_text_begin(struct upmu_text *text, char *buffer, size_t size);
 
-/* Append text. Bytes that do not fit are counted and dropped. */
+/*
+ * Append one char, `length` bytes, a string, or a number. Bytes that do not fit are counted in `length`, and dropped.
+ */
 void upmu_text_char(struct upmu_text *text, char c);
 void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length);
 void upmu_text_string(struct upmu_text *text, const char *string);
@@ -32,21 +34,21 @@ void upmu_text_decimal(struct upmu_text *text, uint64_t value);
 /* Write the final NUL. Returns the length of all that was appended, without the NUL. */
 size_t upmu_text_end(struct upmu_text *text);
 
-/* Return the number of bytes in a string, without its NUL. */
+/* Return the number of bytes in a string before its NUL. */
 size_t upmu_text_length(const char *string);
 
-/* Return an ASCII letter in lower case, any other byte as it is. */
+/* Return an ASCII letter in lower case, and any other byte as it is. */
 static inline char upmu_text_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Are the bytes equal to `string` (given in lower case), whatever their case? */
+/* Are the `length` bytes equal to `string`, which is in lower case, if letters of either case count as equal? */
 bool upmu_text_is(const char *bytes, size_t length, const char *string);
 
 /*
- * Read a whole number, decimal or 0x hexadecimal. Returns false if the bytes are anything else, or if the number needs
- * more than 64 bits.
+ * Read a whole number: decimal digits, or "0x" and hexadecimal ones. Returns false if the bytes are anything else, or
+ * if the number needs more than 64 bits; *out_value is unchanged then.
  */
 bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value);
 
