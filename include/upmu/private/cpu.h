@@ -28,9 +28,11 @@ struct upmu_place_work;
  */
 struct upmu_machine {
     const struct upmu_port *port;         /* the host's functions */
-    struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
+    /* PMUs of cores, one for each core type; the first `pmu_count` entries are in use */
+    struct upmu_pmu pmu[UPMU_CORE_TYPES];
     uint8_t pmu_count;                    /* entries of `pmu` in use */
-    struct upmu_why why;                  /* why the last init (machine, CPU) or search or open (units) was refused */
+    /* why machine or CPU was refused by its last initialisation, or a unit by its last search or open */
+    struct upmu_why why;
     /* private */
     uint16_t cpu_count; /* number of upmu_cpu_init() calls that succeeded, modulo 65,536 */
     uint8_t user_reads; /* what upmu_cpu.user_reads is at first: 0, or 2 once any session was published */
@@ -88,15 +90,17 @@ struct upmu_bank {
     uint64_t version;
     uint32_t faulted;              /* address of the register that faulted last */
     uint8_t gate_class;            /* P6: class of the selects that have `own_gate` */
-    uint8_t gates;                 /* where the enable bits of counters are: enum upmu_gates of core/hw/bank.h */
+    uint8_t gates; /* in which registers the enable bits of counters are: enum upmu_gates of core/hw/bank.h */
     uint8_t direct;                /* 1: all registers are MSRs that get their shadow's value as it is; no dry run */
     uint64_t own_gate;             /* P6: a gate bit of selects that is in the shadow alone; else 0 */
     uint64_t value_bits;           /* mask of the bits that a counter's value has, if it is the same for all; else 0 */
-    uint32_t others;               /* counters of the host, which may change their registers */
-    uint32_t stopped;              /* counters that a handler has stopped, and the shadow has open */
-    uint32_t by_rdpmc;             /* counters that RDPMC reads; of a unit: none */
+    /* mask: counters of other software (host, or foreign), which may change their bits of registers at any time */
+    uint32_t others;
+    /* mask: counters that a handler has stopped in the hardware, while the shadow still has them open */
+    uint32_t stopped;
+    uint32_t by_rdpmc;             /* mask: counters whose values RDPMC can read; of a unit: 0 */
 #if UPMU_WORLDS
-    uint32_t absent;               /* counters of sessions of the other world: they do not open */
+    uint32_t absent; /* mask: counters of sessions of the world where the CPU is not now: they stay closed */
 #endif
 #if UPMU_BACKEND_PARAVIRT
     uint32_t fresh;                /* slots whose values the hypervisor has stored, and no read has returned since */
@@ -105,7 +109,11 @@ struct upmu_bank {
     uint32_t kept;                      /* of a unit: counters that other software uses */
     uint32_t lacks;                     /* of a unit: counters that missed an unknown part, until tallies note it */
     uint32_t reset;                     /* of a unit: counters of which a box was reset: write the registers again */
-    uint32_t missed;                    /* of a unit: counters of which a box was gone since their counts began */
+    /*
+     * of a unit: mask of counters that some box lost, because the box did not answer (all ones), since their counts
+     * began
+     */
+    uint32_t missed;
     uint16_t boxes;                     /* of a unit: number of its boxes, side by side in the list from of.box on */
     bool box_rdpmc;                     /* of a unit: it has one box, and RDPMC may read its counters */
     const struct upmu_unit_type *type;  /* type of the unit; NULL: the bank is a CPU's */
@@ -122,13 +130,13 @@ struct upmu_bank {
     uint64_t *found;               /* the register's value before upmu's first write, to be restored */
 };
 
-/* Memory of a bank with so many rows, in words of 64 bits. */
+/* Words of 64 bits that the three arrays of a bank (state, shadow, found) take for `rows` registers. */
 #define UPMU_BANK_WORDS(rows) (2u * (rows) + ((rows) + 7u) / 8u)
 
 /* The use of one counter of a meter: which event has it, and whose value it holds. */
 struct upmu_counter_slot {
     /* private */
-    struct upmu_tally *tally;     /* the event that has the counter, or NULL */
+    struct upmu_tally *tally; /* the event that runs on the counter; NULL: none */
     struct upmu_session *session; /* its session */
     uint32_t tag;                 /* upmu_tally.tag of the event whose value the counter holds; 0: no event's */
 };
@@ -148,7 +156,8 @@ struct upmu_plan {
     uint32_t sampled_in;     /* counters of `come` that are loaded to overflow */
     uint32_t halted_in;      /* counters of `come` that sessions which sample have */
     uint32_t kept;           /* counters of `leave` that are left running, and become unowned */
-    uint32_t carried;        /* counters that run on, from one event that only counts to another */
+    /* counters whose leaving and coming events only count, with equal registers: neither closed nor read twice */
+    uint32_t carried;
     uint32_t still;          /* counters that stand still while the library runs: changed while they are enabled */
     uint32_t based;          /* counters whose coming event takes the base of the event that leaves */
     uint32_t dormant;        /* counters of `come` that the hardware opens: targets of cascades */
@@ -177,12 +186,13 @@ struct upmu_mailbox {
     volatile uint8_t pending; /* 1: there is mail to read */
     uint8_t has_frame;        /* `frame` is valid */
     uint32_t stopped; /* counters that a handler stopped, and the shadow may have open */
-    uint32_t answered; /* counters whose overflow an interrupt has been answered for */
+    /* mask: counters of whose overflows an interrupt was answered HANDLED in this call; the next one is STALE */
+    uint32_t answered;
     uint32_t framed;  /* counters whose overflow came with `frame` */
     struct upmu_frame frame; /* of the first interrupt with an overflow; frame pointer and registers are left out */
 };
 
-/* An overflow, as it is passed to the format (upmu/format.h). */
+/* An overflow of one session's events on one CPU, as it is passed to the session's format (upmu/format.h). */
 struct upmu_overflow {
     struct upmu_session *session; /* the session whose events overflowed */
     struct upmu_cpu *cpu;       /* the CPU where they overflowed */
@@ -214,24 +224,27 @@ struct upmu_meter {
     struct upmu_cpu *cpu;       /* the CPU that drives the PMU; of a unit that no CPU drives: NULL */
     /* private, what is used most first */
     struct upmu_session *sessions;      /* list of the sessions here, also of threads that run here: linked by `next` */
-    struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
+    /* the domain where this CPU claims the counters and resources that it shares with other CPUs; NULL: shares none */
+    struct upmu_domain *domain;
     struct upmu_place_work *work;       /* working memory for placements here; NULL: they use the stack */
     uint8_t domain_number;              /* number of this CPU in `domain` */
     uint8_t thread;                     /* upmu_backend.thread: number of the hyper-thread in its core, or 0 */
-    uint16_t number;                    /* order of initialisation, modulo 65,536 */
+    uint16_t number;                    /* number of the CPU in the order of initialisation, modulo 65,536 */
     uint8_t claims_due;                 /* 1: claims may be held in `domain` that no running session needs */
     volatile uint8_t live;              /* 1: the PMU is taken over and does not sleep; handlers may act */
-    volatile uint8_t busy;              /* a local call is in progress */
+    volatile uint8_t busy;              /* 1: a local call is in progress on this meter */
     volatile uint8_t in_handler;        /* a handler is in progress, or the last mail is read: interrupts are STALE */
-    uint8_t seen_counting;              /* some counter was seen to move */
-    uint8_t ignores_writes;             /* take-over found that writes have no effect */
+    /* 1: some counter of this meter was seen to count; 0: counts of 0 are UPMU_QUALITY_UNPROVEN */
+    uint8_t seen_counting;
+    /* 1: the last take-over found that a register does not keep what is written (UPMU_ERR_NO_PMU) */
+    uint8_t ignores_writes;
     volatile uint8_t work_due;          /* work for the next plan: bits UPMU_DUE_* of core/engine/session_core.h */
     uint8_t ticks;                      /* number of ticks, modulo 256; of a unit without clock: since its last fold */
     uint8_t kind;                       /* the kind of CPU that a program must be for: upmu_placed_class() */
     uint32_t firmware;                  /* counters that other software used at take-over */
-    uint32_t watchdog;                  /* counters that the host reserved */
+    uint32_t watchdog;                  /* mask: counters that the host has reserved (upmu_cpu_reserve()) */
     uint32_t foreign;                   /* counters found changed, or in use by other software, since take-over */
-    volatile uint32_t running;          /* counters that run for a session */
+    volatile uint32_t running;          /* mask: counters that count for a session that runs now */
     volatile uint32_t sampling;         /* counters of `running` that are loaded to overflow */
     volatile uint32_t halted;           /* counters of `running` in sessions that sample: a handler stops these */
     uint32_t failed;                    /* counters whose registers have faulted, until upmu_reconcile_repair() */
@@ -241,7 +254,8 @@ struct upmu_meter {
     uint32_t next_tag;                  /* the tag that was given last (upmu_tally.tag) */
     uint32_t life;                      /* number of the initialisation, from upmu_machine.lives; not 0 while at work */
     uint32_t left;                      /* counters that sessions had since clear_left() of user_page.c set them to 0 */
-    uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
+    /* mask: counters that static sessions left running at a switch of threads; their events are in no count */
+    uint32_t unowned;
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*
      * First and last session of three lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set.
@@ -251,10 +265,11 @@ struct upmu_meter {
     uint8_t worlds;                     /* not 0: a session of one world was linked here */
     uint8_t in_guest;                   /* a guest runs */
     uint8_t by_hardware;                /* the hardware changes the gates at entry and exit: in_guest stays 0 */
-    uint32_t exit_opens;                /* counters that the next exit from a guest may open */
+    /* mask: counters that ran at the last upmu_cpu_gate_value() for the host: an exit from a guest may open them */
+    uint32_t exit_opens;
 #endif
     /* public again */
-    struct upmu_bank bank;              /* bank.accesses: number of accesses */
+    struct upmu_bank bank;              /* registers, shadow; bank.accesses has the numbers of register accesses */
     /* private */
     struct upmu_counter_slot slot[UPMU_COUNTERS]; /* what runs on each counter */
     struct upmu_plan plan;                       /* the plan that is being made or carried out */
@@ -266,7 +281,7 @@ struct upmu_meter {
 };
 
 #if UPMU_BRANCHES
-/* The branch stack of a CPU (upmu/branches.h). */
+/* The state of the branch stack of a CPU (upmu/branches.h). */
 struct upmu_branch_unit {
     /* private */
     const struct upmu_branch_stack *volatile stack; /* the stack that records, or is frozen; NULL: none was started */
@@ -274,7 +289,7 @@ struct upmu_branch_unit {
     uint64_t select, depth;    /* values of the registers upmu_branch_stack.select and .size before the start */
     uint64_t kernel_from;      /* upmu_branch_filter.kernel_from */
     uint16_t record;           /* upmu_branch_filter.record: UPMU_BRANCH_… */
-    uint8_t proven;            /* the hardware was seen to record */
+    uint8_t proven; /* 1: the first start has seen the hardware record a branch, so later starts do not test it */
     volatile uint8_t frozen;   /* the host has frozen the stack */
     volatile uint8_t readers;  /* number of reads in progress: one can interrupt another */
     volatile uint8_t ours;     /* 1 from the first write of a start to the last write of a stop */

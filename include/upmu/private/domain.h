@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The state of a domain (upmu/cpu.h).  The library writes it.
- */
+/* The state of a domain (upmu/cpu.h), which the library alone writes. */
 #ifndef UPMU_PRIVATE_DOMAIN_H
 #define UPMU_PRIVATE_DOMAIN_H
 
@@ -19,7 +17,8 @@ struct upmu_domain {
     /* private */
     uint32_t cpus; /* bit i: the number i in this domain is a CPU's */
     uint32_t live; /* bit i: CPU number i has taken over its PMU */
-    uint32_t used; /* counters written by CPUs that have left, or taken from the firmware */
+    /* mask: shared counters that CPUs which have ended had written, or that were taken from the firmware */
+    uint32_t used;
     uint32_t known[UPMU_REGISTERS / 32]; /* rows that have a value in `found`: bit n % 32 of word n / 32 */
     uint64_t found[UPMU_REGISTERS];      /* by row: value of a shared register before the first CPU took over */
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* claim words: by resource, then by counter */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Working memory of one packing (upmu/pack.h).
- */
+/* The working memory of upmu_requests_pack() (upmu/pack.h). */
 #ifndef UPMU_PRIVATE_PACK_H
 #define UPMU_PRIVATE_PACK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of a log that is written or read (upmu/results.h), whole so that a caller can place them.  Of struct
- * upmu_log may be read `samples`, `lost` and `cut`.
+ * The structures of a log that is written, and of one that is read (upmu/results.h).  The host gives their memory, and
+ * of struct upmu_log may read `samples`, `lost` and `cut`.
  */
 #ifndef UPMU_PRIVATE_RESULTS_H
 #define UPMU_PRIVATE_RESULTS_H
@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <upmu/status.h>
 
-/* State of an output that is being written. */
+/* The state of writing bytes to a struct upmu_output: up to 64 bytes are collected in `stage`, then passed on. */
 struct upmu_emit {
     /* private */
-    struct upmu_output *output; /* NULL: bytes are only counted */
+    struct upmu_output *output; /* where the bytes go; NULL: they are only counted, in `length` */
     size_t length;
     uint32_t crc; /* check of the bytes of the present record that have left `stage` */
     bool sums; /* `crc` is kept: a record of a log is being written, and its check is not reached */
@@ -45,7 +45,7 @@ struct upmu_log_reader {
     size_t item; /* where the record was that upmu_log_next() returned last */
     uint64_t number; /* number of the record at `at` */
     uint32_t first_check[2]; /* check of the first record: as stored, as computed */
-    bool salvages; /* records that are not sound are passed over */
+    bool salvages; /* upmu_log_salvage(): damaged records are left out; false: reading ends at the first */
 };
 
 #endif

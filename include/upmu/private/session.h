@@ -39,7 +39,7 @@ struct upmu_tally {
     uint8_t scale;              /* counts are shifted right by so many bits in the sums of its estimate */
     /* Properties of the event: they change with the event only. */
     bool wide : 1;              /* slot[1] is a counter with the bits above those of `counter` */
-    bool falls : 1;             /* the event's count can fall: UPMU_ATTR_IN_TXCP */
+    bool falls : 1;             /* a later count of the event can be lower than an earlier one (UPMU_ATTR_IN_TXCP) */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
     bool ordinary : 1;          /* a clock, a fixed period, no steps, no switch of sets: the handler does less */
     bool cascades : 1;          /* the counter slot[1] starts its counter: UPMU_ATTR_CASCADE */
@@ -52,9 +52,9 @@ struct upmu_tally {
     uint32_t frequency;         /* upmu_sampling.frequency */
     uint64_t total;             /* events counted when the counter had the value `base` */
     uint64_t base;              /* value of the counter at which `total` was right */
-    uint64_t due;               /* sampling: total at which the next sample is due */
-    uint64_t period;            /* sampling: events between samples; 0: counts only */
-    uint64_t reset;             /* sampling: the present period, with its random part ... */
+    uint64_t due;               /* of an event that samples: the value of `total` at which the next sample is due */
+    uint64_t period; /* of an event that samples: upmu_sampling.period, in events; 0: the event only counts */
+    uint64_t reset; /* of an event that samples: the period that runs now, in events, with its random part ... */
     uint64_t ended;             /* ... and the period before it */
     uint64_t random;            /* state of the generator of random numbers ... */
     uint64_t random_mask;       /* ... and their bits that are added to a period */
@@ -65,7 +65,7 @@ struct upmu_tally {
      */
     uint64_t gap_ns;
     uint32_t overflows;         /* periods completed, also those in `lost` */
-    uint32_t lost;              /* periods completed without a sample: throttled, or too short */
+    uint32_t lost; /* number of periods that ended without a sample: the event was throttled, or the period too short */
     uint32_t to_switch;         /* overflows until the next set of the chain is due; 0: none are counted */
     uint32_t turned;            /* when its counter began this event's value or last passed zero, in 2^20 ns */
 };
@@ -81,7 +81,7 @@ struct upmu_kept {
     uint32_t resets;
 };
 
-/* Sums over the runs of a set, from which one event's count between runs is estimated. */
+/* Sums over the runs of a set, from which the count of one event in the time between the runs is estimated. */
 struct upmu_estimate {
     /* private */
     uint64_t turn_total;        /* the tally's total when the last run of its set ended */
@@ -100,14 +100,18 @@ struct upmu_estimate {
 #define UPMU_STEPS_OF(events) (UPMU_STEPS_WANTED(events) < 44u ? UPMU_STEPS_WANTED(events) : 44u)
 #define UPMU_STEPS UPMU_STEPS_OF(UPMU_SET_EVENTS)
 
-/* A placement of a set, compiled when it is first loaded; constant until the next placement. */
+/*
+ * A placement of a set, compiled into register values when the set is first loaded with it; then constant until the set
+ * is placed anew.
+ */
 struct upmu_program {
     /* private */
     uint64_t placement; /* upmu_placed_stamp() of the placement, a part of meter.corunners; 0: not compiled */
     uint64_t refused;   /* made of the co-runners' stamps beside which no place was found (core/engine/placed.c) */
     uint64_t seen;      /* upmu_bank.version at which all registers held what the program wants */
     uint32_t counting;  /* counters of events that only count, but for cascades and metrics (and their slots) */
-    uint32_t sampling;  /* counters of events that are loaded to overflow */
+    /* mask: counters of events that sample: they are loaded so that they overflow at the next sample */
+    uint32_t sampling;
     uint32_t user;      /* counters that can stand still: of events of user mode alone (upmu_pmu.kernel_select) */
     uint8_t kind;       /* the kind of CPU that it is for: upmu_placed_class() */
     uint8_t steps;      /* entries of `step` in use */
@@ -157,29 +161,29 @@ struct upmu_set {
     uint8_t placed_class; /* the kind of CPU that it was placed for: upmu_placed_class() */
     uint8_t scale;        /* times are shifted right by so many bits in the sums of the estimates */
     uint8_t proven;       /* of upmu_session.set alone: meter->seen_counting when the session left its meter */
-    uint8_t capacity;     /* events that it has room for */
+    uint8_t capacity;     /* number of events for which the memory of the set has room */
     uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
-/* A byte ring of records; one writer (the handler), one reader. */
+/* A ring of samples' records, of variable length.  One writer (the handler), one reader. */
 struct upmu_ring {
     /* private */
     uint8_t *buffer;
     uint32_t bytes;
     volatile uint32_t head; /* place in `buffer` behind the newest record; written by the handler */
     volatile uint32_t tail; /* place in `buffer` of the oldest record; written by the reader */
-    volatile uint32_t lost; /* samples that found no room, in all */
+    volatile uint32_t lost; /* number of samples so far that found no room in the ring */
     uint32_t open;          /* place in `buffer` of the record to which callers are being added */
     uint32_t lost_reported; /* how many of `lost` records have reported */
 };
 
 /*
- * Events, their target and their counts.  The memory must stay until the session is closed.  The memory may end early,
- * in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
+ * A session: sets of events, a target, and the events' counts.  The memory must stay until the session is closed.  The
+ * memory may end early, in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
  */
 struct upmu_session {
-    enum upmu_status error;    /* why the library stopped it, or UPMU_OK */
-    uint32_t id;               /* unique among the machine's sessions; 0: closed */
+    enum upmu_status error;    /* why the library has stopped the session by itself (a fault); UPMU_OK: it has not */
+    uint32_t id;               /* number of the session, unique on its machine; 0: the session is closed */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
     volatile uint8_t ties;     /* UPMU_TIED: it has a target; UPMU_DROPPED: it has no controller any more */
@@ -214,8 +218,12 @@ struct upmu_session {
     uint64_t enabled_ns;       /* enabled time up to started_ns */
     uint32_t counters;         /* counters of the active set's placement; 0: not placed */
     uint32_t ticket;           /* position among the sharing sessions of the meter */
-    volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
-    uint32_t sequence;         /* odd: its counts, times or state are being changed */
+    /* 1: a call works on the session while its thread does not run, or detaches it: others keep off */
+    volatile uint32_t held;
+    /*
+     * odd: counts, times or state of the session are being changed; a reader reads again if it was odd or has changed
+     */
+    uint32_t sequence;
     uint32_t tagged_by;        /* upmu_meter.life of the meter whose tags its tallies have; 0: the tags are not valid */
     uint32_t long_due;         /* bit i: event i of the active set masked it, and waits for its long period next */
     uint32_t due_events;       /* bit i: event i of the active set has a sample due, which the present plan stores */
@@ -235,12 +243,15 @@ struct upmu_session {
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* why the last call on it was refused */
-    struct upmu_set set;       /* the last member: its room may be shorter */
+    struct upmu_set set;       /* set 0 of the chain.  Last member: the memory may end within its `room` */
 };
 
-/* A thread, which the host embeds in its own structure.  At most 64 bytes. */
+/*
+ * A thread of the host's scheduler, as the library sees it.  The host embeds it in its own structure.  At most 64
+ * bytes.
+ */
 struct upmu_thread {
-    uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
+    uint32_t pid, tid; /* the host's numbers of process and thread; the host may change them at any time */
     void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */

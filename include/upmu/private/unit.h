@@ -38,7 +38,7 @@ struct upmu_unit {
     const struct upmu_unit_info *box; /* its first box; the others stand behind it in the list of units */
     /* private */
     uint16_t boxes;             /* number of its boxes */
-    uint8_t maps;               /* its boxes are mapped memory */
+    uint8_t maps;               /* the boxes' registers are mapped memory (UPMU_SPACE_MMIO): unmap them at the close */
     uint8_t is_timed;           /* cost_ns was measured */
     uint32_t base, every;       /* ticks from one rotation of sessions to the next: as asked for; as they are now */
     uint32_t ticks;             /* ticks since the last rotation */
