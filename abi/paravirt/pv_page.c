@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a vCPU: slot n of the page is general counter n of the vCPU.
+ * The page that a vCPU shares with the host: slot n of the page is general counter n of the vCPU's struct upmu_guest.
  */
 #include <abi/paravirt/pv_core.h>
 
