@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations for the parts of the layer of perf_event_open.
- */
+/* Functions that the files of the perf_event_open layer call from each other, by file. */
 #ifndef UPMU_ABI_PERF_CORE_H
 #define UPMU_ABI_PERF_CORE_H
 
@@ -33,7 +31,9 @@ int upmu_perf_attr_type(const struct upmu_perf_attr *attr);
 /* Check the number of callers of a sample: -EOVERFLOW above the limit. */
 int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
-/* Do two events have the same clock for their records? */
+/*
+ * Do two events take the time of their records from the same clock: the one chosen by clockid, or both the default one?
+ */
 bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct upmu_perf_attr *other);
 
 /* Refuse attributes that need a group leader with traces (AUX): no event of this layer has traces. */
@@ -54,7 +54,7 @@ uint32_t upmu_perf_most_rate(const struct upmu_perf *perf);
 /* Is `paranoid` above `level`, and the caller no administrator (may_all())? */
 bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level);
 
-/* ---- perf_names.c: types and configurations to events ---- */
+/* ---- perf_names.c: encode the type and config of attributes as an event of a PMU ---- */
 
 #define UPMU_PERF_TEXT 96 /* bytes of the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
 
@@ -75,7 +75,7 @@ int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *at
 /* Return the negative errno for a status, or 0 for UPMU_OK. */
 int upmu_perf_errno(enum upmu_status status);
 
-/* ---- perf_group.c: a group is one session ---- */
+/* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 
 /*
  * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The group must be
@@ -86,7 +86,7 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
 /* Take an event out of its task's list, and set event->task to NULL.  Afterwards the task may end. */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
 
-/* Is an event a software event? */
+/* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
 /*
@@ -124,7 +124,7 @@ int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event 
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count);
 
-/* ---- perf_inherit.c: events of children ---- */
+/* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
 
 /*
  * Store the sums of raw counts and times of an event and of all that were inherited from it.  Returns 0, or a negative
@@ -149,7 +149,7 @@ void upmu_perf_child_end(struct upmu_perf_event *event);
 /* Return the bytes that a read of an event gives, if its group has so many events. */
 size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);
 
-/* Return the number of events of a group. */
+/* Return the number of events of a group, its leader included; 1 for an event without siblings. */
 unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
 
 /* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */

@@ -14,7 +14,10 @@
 /* The longest period of an event. A PMD that is further from its overflow begins with this period. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
-/* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
+/*
+ * Bits of a select of Intel's general counters (Intel SDM vol 3, IA32_PERFEVTSELx), and of a counter's field in the
+ * control register of fixed counters: count user mode, the kernel's mode, both hyper-threads (ANY).
+ */
 #define SELECT_USR (UINT64_C(1) << 16)
 #define SELECT_OS (UINT64_C(1) << 17)
 #define SELECT_ANY (UINT64_C(1) << 21)
@@ -42,7 +45,10 @@ static uint64_t period_until_overflow(uint64_t value)
     return period - 1u >= LONGEST ? LONGEST : period;
 }
 
-/* Return the select word of a fixed counter, made of its field in the control register; 0: the counter is off. */
+/*
+ * Return a select word for the event of a fixed counter, with the privileges of the counter's field in the control
+ * register; 0: the field has neither mode, or the library knows no event of this fixed counter.
+ */
 static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter)
 {
     unsigned index = counter - UPMU_FIXED_COUNTER(0);
