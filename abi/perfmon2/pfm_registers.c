@@ -349,7 +349,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
         return status;
     due = reload.due;
     for (size_t i = 0; i < count; i++) {
-        /* A masked event of this PMD would begin its long period next (reload.due): the written value replaces that. */
+        /* The written value replaces the long period that a masked event of this PMD would begin (reload.due). */
         if (pmd[i].reg_set == reload.active)
             change_bit(&reload.due, upmu_pfm_counter(upmu_pfm_pmu(context), pmd[i].reg_num), false);
         take_pmd(context, &pmd[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel's door: architectural perfmon, versions 1 to 5 (Intel SDM vol 3 18.2), with AnyThread
- * deprecated, no PEBS, no branch records, no metrics.
+ * Intel's door: the registers of architectural perfmon, versions 1 to 5 (Intel SDM vol 3 18.2). AnyThread is shown as
+ * deprecated; there are no PEBS, branch records and metrics.
  */
 #include <abi/guest/x86/guest_x86.h>
 #include <upmu/pmu.h>
