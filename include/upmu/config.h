@@ -249,7 +249,7 @@
 #define UPMU_PORT_STATIC 0
 #endif
 
-/* The most events in one set; 1 to 32.  Memory: about 270 bytes for each event. */
+/* The most events in one set; 1 to 32.  Each of them takes about 250 to 350 bytes in every set of full size. */
 #ifndef UPMU_SET_EVENTS
 #if UPMU_PROFILE == UPMU_PROFILE_TINY
 #define UPMU_SET_EVENTS 4

@@ -251,7 +251,7 @@ struct upmu_session {
  * bytes.
  */
 struct upmu_thread {
-    uint32_t pid, tid; /* the host's numbers of process and thread; the host may change them at any time */
+    uint32_t pid, tid; /* the host's numbers of process and thread, which may be changed at any time */
     void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */
