@@ -35,7 +35,8 @@ struct upmu_branch {
 #define UPMU_BRANCH_INFO_MISPREDICTED (UINT64_C(1) << 63)
 #define UPMU_BRANCH_INFO_TRANSACTION (UINT64_C(1) << 62)  /* the branch was in a transaction */
 #define UPMU_BRANCH_INFO_ABORT (UINT64_C(1) << 61)        /* the entry is the abort of a transaction */
-#define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60) /* ..._CYCLES is valid; on CPUs that have such a bit */
+/* UPMU_BRANCH_INFO_CYCLES has a value; 0 on CPUs without such a bit */
+#define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60)
 #define UPMU_BRANCH_INFO_TYPE (UINT64_C(0xf) << 56)       /* kind of branch: 0 conditional, 1 indirect jump, 2 jump,
                                                              3 indirect call, 4 call, 5 return, 8 to 15 other */
 /* AMD: 1 speculative, on the wrong path; 2 not speculative; 3 speculative, on the right path */
@@ -54,13 +55,14 @@ struct upmu_branch {
 #define UPMU_BRANCH_RETURN (1u << 5)   /* near returns */
 #define UPMU_BRANCH_COND (1u << 6)     /* conditional jumps */
 #define UPMU_BRANCH_IND_JUMP (1u << 7) /* indirect near jumps */
-#define UPMU_BRANCH_NO_INFO (1u << 8)  /* `info` is 0; where info has registers, a third of the reads is saved */
+/* `info` of each entry is 0; where info has registers of its own, a third of the reads is saved */
+#define UPMU_BRANCH_NO_INFO (1u << 8)
 #define UPMU_BRANCH_TAKE (1u << 9)     /* start also if other software records or filters branches;
                                           upmu_branches_stop() restores the registers of that software */
 
 /* The filter of a branch stack. */
 struct upmu_branch_filter {
-    uint32_t record;      /* branches to record: UPMU_BRANCH_USER to UPMU_BRANCH_TAKE */
+    uint32_t record;      /* bits UPMU_BRANCH_USER to UPMU_BRANCH_TAKE: the branches to record, and how */
     uint64_t kernel_from; /* the kernel is at this address and all above it; 0: at addresses with bit 63 set */
 };
 

@@ -20,7 +20,8 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 
 /* Flags of a row.  A wired attribute or value is part of the event itself, and not given by the text. */
 #define UPMU_ROW_MASKED (1u << 0)     /* the row has unit masks to choose from; not set: the row is flat, complete */
-#define UPMU_ROW_INV (1u << 1)        /* UPMU_ATTR_INV is wired; the next three flags likewise */
+/* UPMU_ATTR_INV is wired; the next three flags likewise, for edge, any and counter mask */
+#define UPMU_ROW_INV (1u << 1)
 #define UPMU_ROW_EDGE (1u << 2)
 #define UPMU_ROW_ANY (1u << 3)
 #define UPMU_ROW_CMASK (1u << 4)
@@ -74,7 +75,10 @@ struct upmu_mask {
 #define UPMU_MASK_ALONE (1u << 6)     /* the mask excludes the other masks of its group */
 #define UPMU_MASK_LAST (1u << 7)      /* the mask excludes the masks of all groups that follow, their defaults, too */
 
-/* Return the built-in catalogue of the PMU with a name; NULL: there is none.  Context: any. */
+/*
+ * Return the built-in catalogue that has the name `pmu_name`, of a PMU model or of some CPUs of a model; NULL: there is
+ * none.  Context: any.
+ */
 const struct upmu_catalog *upmu_catalog_find(const char *pmu_name);
 
 /* Return built-in catalogue number i, from 0 on; NULL after the last.  Context: any. */
@@ -130,7 +134,7 @@ const char *upmu_catalog_name(const struct upmu_catalog *catalog);
 /* Return the origin of a catalogue: built in, or from a checked file.  Context: any. */
 enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog);
 
-/* Return how many rows a catalogue has; rows are numbered from 0.  Context: any. */
+/* Return the number of rows of a catalogue; rows are numbered from 0.  Context: any. */
 unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
 
 /*

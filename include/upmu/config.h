@@ -166,13 +166,13 @@
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
 
-/* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing, and a session that does not
-   fit is refused. */
+/* Sessions of threads, and multiplexing of sessions.  0: no session can be attached to a thread, upmu_thread_switch()
+   does nothing, and a session that does not fit is refused. */
 #ifndef UPMU_THREADS
 #define UPMU_THREADS 1
 #endif
 
-/* Chains of event sets; needs UPMU_THREADS.  0: a session has one set. */
+/* Chains of event sets; needs UPMU_THREADS.  0: a session has one set; calls for more are compiled out. */
 #ifndef UPMU_SETS
 #define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif

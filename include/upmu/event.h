@@ -109,7 +109,8 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_PIN (1u << 10)    /* counter=N: upmu_event.pin is the counter */
 #define UPMU_ATTR_RAW (1u << 11)    /* the event is given by register words, not by a name */
 #define UPMU_ATTR_CASCADE (1u << 12) /* the event is counted once its initiator has happened a whole period */
-#define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: counted only while so many hyper-threads of the core are awake */
+/* NetBurst, active=: counted only while the given number of hyper-threads of the core is active */
+#define UPMU_ATTR_ACTIVE (1u << 13)
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* set by the backend: disturbs the same counter of the other hyper-thread */
 #define UPMU_ATTR_WIDE (1u << 15) /* set by the backend: a second counter has the bits above those of the first */
 #define UPMU_ATTR_EQ (1u << 16)   /* eq: cycles in which the number of events is equal to the counter mask */

@@ -54,7 +54,8 @@ extern "C" {
 #define UPMU_PV_UNMAP 17u    /* stop all slots; the host no longer stores to the page */
 #define UPMU_PV_GATE 18u     /* mask: these slots, and no others, count from now on; the host reads the upmu_pv_wish
                                 of each slot that begins to count */
-#define UPMU_PV_READ_ALL 19u /* mask: store the values of those of these slots that count to the page */
+/* mask: store the present values of these slots to the page, but of those alone that count */
+#define UPMU_PV_READ_ALL 19u
 
 /* Answers of the hypercall. */
 #define UPMU_PV_OK 0u
@@ -120,7 +121,7 @@ struct upmu_pv_attr {
 /* Memory of the guest, on a multiple of 8 and within a page, where the host stores the count of one opened event. */
 struct upmu_pv_area {
     uint64_t count;     /* number of events, 64 bits; overflows do not set it back */
-    uint32_t overflows; /* the host adds overflows; the guest sets it to 0 by compare-and-exchange */
+    uint32_t overflows; /* number of overflows: the host adds to it, the guest sets it to 0 by compare-and-exchange */
     uint32_t reserved;  /* 0 */
 };
 
@@ -148,14 +149,15 @@ struct upmu_pv_param {
 #define UPMU_PV_WISH_USED (UINT64_C(1) << 63)      /* not set: the slot counts nothing */
 
 /* Bits of upmu_pv_slot.status, by which the host tells the state of a slot. */
-#define UPMU_PV_SLOT_TAKEN 0xffffu      /* the sequence in the upmu_pv_wish.load with which `value` began */
+/* bits 15:0: bits 63:48 of the upmu_pv_wish.load that the host took last, and with which `value` began */
+#define UPMU_PV_SLOT_TAKEN 0xffffu
 #define UPMU_PV_SLOT_WAITS (1u << 16)   /* the slot does not count now: the host has no counter for it */
 #define UPMU_PV_SLOT_REFUSED (1u << 17) /* the slot's event does not exist, or is not permitted */
 
 /* The part of a slot that the host writes, as it was at the host's last store. */
 struct upmu_pv_slot {
     uint64_t count;     /* number of events since MAP, 64 bits; the first 16 bytes are like a upmu_pv_area */
-    uint32_t overflows; /* the host adds overflows; the guest sets it to 0 by compare-and-exchange */
+    uint32_t overflows; /* number of overflows: the host adds to it, the guest sets it to 0 by compare-and-exchange */
     uint32_t sequence;  /* odd while the host stores; each store adds 2 */
     uint64_t value;     /* value of the slot's counter, UPMU_PV_WIDTH bits */
     uint64_t enabled_ns, running_ns; /* time in which the slot was to count; part of it with a counter of the host */

@@ -13,13 +13,14 @@ struct upmu_event {
     uint64_t config1;        /* value for the event's payload register, if `payload` is not 0 */
     /* NetBurst: words for PEBS_ENABLE and MATRIX_VERT; of a cascade UPMU_EVENT_AFTER + overflows before it; else 0 */
     uint64_t config2;
-    uint32_t counters;       /* counters that catalogue, constraints and pin allow it */
-    uint32_t attributes;     /* UPMU_ATTR_…: as given, defaults for os and usr, and what the encoder adds */
+    uint32_t counters;       /* mask: counters on which the event may run, by catalogue, constraints and pin */
+    /* bits UPMU_ATTR_…: those of the text, os and usr if the text has neither, and those that the encoder adds */
+    uint32_t attributes;
     uint8_t pmu;             /* upmu_pmu.index of the PMU for which the event was encoded */
     uint8_t payload;         /* number by which the backend knows which payload register has `config1`; 0: none */
     uint8_t flags;           /* backend's */
     uint8_t flags1;          /* backend's, about config1; of a unit: not 0 where the text had a path (see `unit`) */
-    uint8_t pin : 6;         /* with UPMU_ATTR_PIN: number of the only counter that it may have */
+    uint8_t pin : 6;         /* with UPMU_ATTR_PIN: number of the only counter on which the event may run */
     /* enum upmu_world: world that an attribute of the text named, on a PMU whose select has no bits for worlds */
     uint8_t world : 2;
     /* by an erratum no period loaded into the counter may be shorter than 1 << least_log2; 0: no limit */

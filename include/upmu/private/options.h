@@ -8,10 +8,10 @@
 
 #include <upmu/config.h>
 
-/* Has the build a backend for PMUs of Arm or RISC-V?  Follows from options, and is none to set. */
+/* Has the build a backend for PMUs of Arm or RISC-V? The value follows from other options; do not set it. */
 #define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
 
-/* Has the build names of registers and titles of models?  Follows from options, and is none to set. */
+/* Has the build names of registers and titles of models? The value follows from other options; do not set it. */
 #define UPMU_TITLES (UPMU_NAMES || UPMU_WHY_TEXT)
 
 #if UPMU_PROFILE < 1 || UPMU_PROFILE > 3

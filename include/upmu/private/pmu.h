@@ -19,7 +19,8 @@
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
 #define UPMU_METRIC_COUNTERS(pmu) ((uint32_t)(pmu)->metrics << 24) /* metric bytes */
-#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts Intel's pipeline slots, of which metrics are fractions */
+/* number of Intel's counter of pipeline slots, of which top-down metrics are fractions */
+#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3)
 
 /* The most rows, one for each register, of a register table; NetBurst has the longest, of 83. */
 #define UPMU_REGISTERS 96
@@ -28,7 +29,10 @@
 /* The most classes (struct upmu_register_class) of a register table. */
 #define UPMU_REGISTER_CLASSES 24
 
-/* Exclusive resources of one PMU, at most: registers or fields that events need with a certain value. */
+/*
+ * The most exclusive resources of one PMU. A resource is a register, or a field of one, that events need with a certain
+ * value.
+ */
 #define UPMU_RESOURCES 64
 #define UPMU_NO_RESOURCE 0xffu
 
@@ -41,11 +45,11 @@
 /* The registers of one counter, as rows of the PMU's register table, and its size. */
 struct upmu_counter {
     uint8_t value_row;  /* register with the count */
-    uint8_t write_row;  /* alias through which the count is written, or value_row */
+    uint8_t write_row;  /* row of the register by which the count is written: an alias, or value_row */
     uint8_t select_row; /* row of the register that chooses the counter's event */
     uint8_t gate_row;   /* row of the register that has the counter's enable bit */
     uint8_t gate_bit;   /* number of that bit in gate_row: 0 to 63 */
-    uint8_t width;      /* number of bits of the count */
+    uint8_t width;      /* number of bits of the counter */
     uint8_t write_bits; /* number of bits that a write can set; the value is sign-extended from there */
     uint8_t unused;     /* in place of padding, so that equal PMUs have equal bytes (memcmp()) */
     uint32_t rdpmc;     /* value of ECX by which RDPMC reads the counter, or UPMU_NO_RDPMC */
@@ -80,27 +84,30 @@ struct upmu_pmu {
     uint8_t core_type;                  /* type of the core of a hybrid, CPUID leaf 1Ah EAX[31:24]; 0: no such leaf */
     uint8_t native;                     /* CPUID 1Ah EAX[7:0]: model number in its core type; 0 where there is none */
     uint8_t refuses; /* mask: bit n is set if events from catalogues of enum upmu_source n are refused */
-    uint8_t status_row, ack_row, inuse_row; /* rows: overflow status, its acknowledgement, "in use"; or UPMU_NO_ROW */
+    /* rows of three registers: overflow status, its acknowledgement, counters in use; UPMU_NO_ROW: there is none */
+    uint8_t status_row, ack_row, inuse_row;
     uint8_t preference_count;           /* entries of `preference` */
-    uint8_t shared_scope;               /* enum upmu_scope: the CPUs that see shared_counters and `shared` */
-    uint8_t index;                      /* its number for upmu_machine_pmu(); 0 without a machine */
+    uint8_t shared_scope; /* enum upmu_scope: which CPUs have shared_counters and the resources `shared` in common */
+    uint8_t index;                      /* number by which upmu_machine_pmu() finds this PMU; 0 without a machine */
     /* mask: bit b is set if number 24 + b is no counter, but byte b of PERF_METRICS (a top-down metric) */
     uint8_t metrics;
     uint8_t variant;                    /* number by which the backend finds its data of this model */
-    uint32_t present[UPMU_REGISTERS / 32]; /* rows of `table` that this PMU has: bit n % 32 of word n / 32 */
-    uint64_t shared;                    /* bit n: other CPUs see resource n, too */
-    uint64_t max_period;                /* events that one load of a counter can wait for, at most */
+    /* mask of rows of `table` that this PMU has: bit n % 32 of word n / 32 is row n */
+    uint32_t present[UPMU_REGISTERS / 32];
+    uint64_t shared; /* mask of resources: bit n is set if other CPUs use the register of resource n, too */
+    uint64_t max_period;                /* the most events after which a counter can overflow, counted from one load */
     /* by number of the counter; entries of numbers that are not in `counters` are not valid */
     struct upmu_counter counter[UPMU_COUNTERS];
-    uint64_t min_period;                /* events that one load of a counter has to wait for, at least */
-    uint64_t limit[UPMU_REGISTER_CLASSES]; /* by class: bits that its registers have on this PMU */
+    uint64_t min_period;                /* the fewest events after which a counter may be loaded to overflow */
+    /* by class_index: mask of the bits that registers of the class have on this PMU */
+    uint64_t limit[UPMU_REGISTER_CLASSES];
     /* bit of a select: kernel mode is counted (AMD). 0: a counter that may run must be closed before it is written */
     uint32_t kernel_select;
     uint32_t arch_events;               /* mask: bit n is set if the architectural event n exists on this CPU */
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
     uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypercall of the paravirtual PMU */
-    uint64_t loop_config;               /* raw event that happens in every loop: the probe counts it */
-    uint64_t cycles_config;             /* raw event: cycles; then loop_config is instructions, if it differs; or 0 */
+    uint64_t loop_config; /* register word of an event that every loop of code causes, for the probe; 0: unknown */
+    uint64_t cycles_config; /* register word of cycles; then loop_config is instructions if it differs; 0: unknown */
 #if UPMU_BRANCHES
     /* facts about the registers of the CPU's branch records; NULL: no such records, see no_branches */
     const struct upmu_branch_stack *branch_stack;
