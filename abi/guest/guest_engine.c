@@ -100,8 +100,8 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 }
 
 /*
- * Make a session with this event, and attach it to the thread of the vCPU. The session has not been attached before, or
- * its last attachment failed.
+ * Make a session with this event, of world GUEST, whose overflows are noted for the next entry (guest_notes), and
+ * attach it to the thread of the vCPU. The session has not been attached before, or its last attachment failed.
  */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
@@ -296,7 +296,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
     try_to_start(guest, counter, cpu);
 }
 
-/* Start, stop or change the sessions of dirty counters as the guest's registers say. */
+/* Start, stop or change the sessions of dirty counters as the guest's registers say. Afterwards no counter is dirty. */
 static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;

@@ -57,7 +57,7 @@ uint32_t upmu_pv_generic_events(const struct upmu_guest *guest);
  */
 uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw);
 
-/* Does the policy permit the event of this counter's select, and has the host that event? */
+/* Does the policy permit the event of the counter's present select, and has the host that event? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
 
 /* ---- pv_page.c: operations on the page of a vCPU; store slots to the page; end its use ---- */

@@ -103,7 +103,8 @@ struct upmu_pfm_set {
     uint64_t origin[UPMU_COUNTERS];
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* set of the session's chain for this one; set 0 has the session's first set */
+    /* the session's set that counts for this one; not used by set 0, for which upmu_session.set counts */
+    struct upmu_set own;
 };
 
 /* The memory of one context, given by the host; it must stay until upmu_pfm_close() has set *out_last. */

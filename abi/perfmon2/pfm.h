@@ -21,7 +21,8 @@
 
 /* pfm_start() */
 #define PFM_STARTFL_SET 0x1     /* the call's argument `set` is the set to begin with */
-#define PFM_STARTFL_RESTART 0x2 /* end the mask of a session that a message has masked */
+/* restart a masked session; if it runs, only let a thread continue that a message has blocked */
+#define PFM_STARTFL_RESTART 0x2
 
 #define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD has the width of the hardware's counter */
 

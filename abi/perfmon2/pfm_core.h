@@ -29,7 +29,10 @@ enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *us
 /* Return the counter whose PMD has the number `number`; UPMU_NO_COUNTER: no counter has, or it is a metric. */
 unsigned upmu_pfm_counter(const struct upmu_pmu *pmu, unsigned number);
 
-/* Is this the number of a PMC, which programs may write? */
+/*
+ * Is `number` that of a PMC, a register that programs may write: a select, a payload register, an ESCR, or the control
+ * of fixed counters, which this PMU has?
+ */
 bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number);
 
 /* Set the bit of register `number` in a bit vector (words of 64 bits, the lowest number first). */
@@ -74,7 +77,7 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
  */
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter);
 
-/* Return the mask of the counters whose PMDs a message reports. */
+/* Return the mask of the counters that overflowed, by a message in the queue of a context's session. */
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message);
 
 /*

@@ -69,7 +69,11 @@ static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *se
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* Make the event of a select word, with the value of the payload register (NetBurst: the ESCR) that the word uses. */
+/*
+ * Make the event of a select word for a counter, with the value of the payload register (NetBurst: the ESCR) that the
+ * word uses there. If the program has set no such register, the payload is 0; on NetBurst the status is
+ * UPMU_ERR_INVALID.
+ */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {
@@ -113,7 +117,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     return UPMU_OK;
 }
 
-/* Return the mask of the events of a set that count for the PMDs of a bit vector. */
+/* Return the mask of those events of a set whose PMDs are in the bit vector `pmds`. */
 static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
 {
     uint32_t events = 0;

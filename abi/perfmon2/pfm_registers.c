@@ -294,7 +294,10 @@ static enum upmu_status can_read(struct upmu_pfm_context *context, const struct 
                           upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num), &value);
 }
 
-/* Give a PMD its new contents, and store the old ones in the element, except number and set. */
+/*
+ * Give a PMD its new contents, and store the old ones in the element, except number and set. In a loaded session an
+ * event that counts continues from the written value.
+ */
 static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);

@@ -133,7 +133,7 @@ struct upmu_register_table {
 /* Facts about a PMU: bits of upmu_pmu.capabilities, for callers, tools and tests. */
 #define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register has the enable bits of all counters */
 #define UPMU_PMU_STATUS (1u << 1) /* a register shows which counters have overflowed, and a register acknowledges it */
-/* a write sets all bits of a counter; else few bits are written and sign-extended */
+/* a write sets all bits of a counter; else fewer bits, from which the rest is sign-extended */
 #define UPMU_PMU_FULL_WRITE (1u << 2)
 #define UPMU_PMU_INUSE (1u << 3)        /* IA32_PERF_GLOBAL_INUSE exists: it shows which counters other software uses */
 #define UPMU_PMU_ANYTHREAD (1u << 4) /* events can have the attribute any: both hyper-threads of the core are counted */

@@ -27,7 +27,7 @@ enum upmu_session_state {
 };
 
 /* Bits of upmu_sampling.flags, the flags of one event. */
-/* an overflow of the event makes a message (upmu/message.h), and masks the session */
+/* an overflow of the event makes a message; with the default format it also masks the session */
 #define UPMU_SAMPLING_NOTIFY (1u << 0)
 /* for an event that is not sampled: no interrupt at an overflow; the count wraps at its counter's width */
 #define UPMU_SAMPLING_WRAP (1u << 1)

@@ -30,7 +30,7 @@ struct upmu_x86_native {
 };
 
 /*
- * Fill in `native->port`, on a CPU whose APIC mode all CPUs have.
+ * Fill in `native->port`. The APIC's mode is found out on the executing CPU, and taken for that of all CPUs.
  *
  * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped. The address is needed in xAPIC
  * mode only; if it is NULL in this mode, there is no sampling. `vector`: 0 delivers overflows as NMI, 16 to 255 on that

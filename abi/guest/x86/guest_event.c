@@ -146,7 +146,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
     return door != UPMU_GUEST_INTEL || !high;
 }
 
-/* Does an entry of the filter match a select, and no exclusion? */
+/* Has the filter an entry that matches event number and unit mask of a select, and no exclusion that does? */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
     uint64_t event = event_bits(door);

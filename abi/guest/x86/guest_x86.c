@@ -49,7 +49,10 @@ static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && counts_in_mode(guest, select);
 }
 
-/* Return the mask of the counters that the guest's registers enable. */
+/*
+ * Return the mask of the counters that the guest's registers enable: by their selects, and by the global control if the
+ * shape has it. 0 while the global status has FROZEN.
+ */
 static uint32_t x86_open(const struct upmu_guest *guest)
 {
     uint32_t open = 0;

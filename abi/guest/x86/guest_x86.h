@@ -93,14 +93,15 @@ enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t m
 /* ---- guest_x86_registers.c: registers that belong to no single counter ---- */
 
 /*
- * set_global() sets the register of all gates, set_status() the whole status. Both mark the counters concerned as
- * dirty.
+ * set_global() sets the register that enables all counters, and marks counters whose bit changes as dirty. set_status()
+ * sets the global status with the counters' overflow flags (guest->raised), and marks all counters as dirty if FROZEN
+ * changes.
  */
 void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
 /*
- * Set or clear these bits of the status. First the counters that have one of these bits are read, so that their
- * overflows until now are in the status.
+ * Set (`set` true) or clear `bits` of the global status. First the sessions of started counters that have one of these
+ * bits are read, so that their overflows until now are in the status.
  */
 void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);

@@ -68,7 +68,7 @@ struct upmu_pmu {
     const char *title;                  /* name for display, "Intel Skylake"; may be empty without UPMU_NAMES */
     const struct upmu_backend *backend; /* functions of its family */
     const struct upmu_register_table *table; /* its registers */
-    /* built-in catalogue with the names of its events; NULL: no names, only raw events */
+    /* built-in catalogue of its events; NULL: none, so only architectural and raw events */
     const struct upmu_catalog *catalog;
     const struct upmu_catalog *imported; /* a catalogue that the host added, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
@@ -111,7 +111,7 @@ struct upmu_pmu {
 #if UPMU_BRANCHES
     /* facts about the registers of the CPU's branch records; NULL: no such records, see no_branches */
     const struct upmu_branch_stack *branch_stack;
-    const char *no_branches;            /* ... for this reason */
+    const char *no_branches;            /* why branch_stack is NULL, as a constant text; or NULL */
     uint16_t branch_filters;            /* UPMU_BRANCH_…: kinds of branches that the hardware can record or leave out */
     uint8_t branch_depth;               /* entries of the stack */
     uint8_t branch_format;              /* form of an entry: enum upmu_branch_format */

@@ -168,7 +168,7 @@ struct upmu_set {
     uint32_t round;       /* value of upmu_session.round when the set was drawn last */
     uint64_t placed_beside; /* sum of the stamps of the co-runners beside which the last placement is valid */
     uint32_t placed_blocked; /* counters that sessions could not have when it was placed (upmu_meter_blocked()) */
-    uint32_t stamp; /* number of the set's last placement: unique on the machine until the number wraps; 0: none */
+    uint32_t stamp; /* number of the set's last placement: unique on the machine until the number wraps */
     uint8_t placed_class; /* upmu_placed_class() of the CPU for which the set was placed last; 0: not placed */
     uint8_t scale;        /* times are shifted right by so many bits in the sums of the estimates */
     /* in upmu_session.set alone: meter->seen_counting when the session was last unlinked from a meter */
@@ -253,7 +253,7 @@ struct upmu_session {
     struct upmu_session *next_page;   /* next session in the list upmu_cpu.pages */
     const struct upmu_callers *callers; /* how callers of samples are found; NULL: records have no callers */
     struct upmu_session **link_of_thread; /* the pointer in the list thread->sessions that points to this session */
-    /* neighbours in the list of thread->started for its limit; before_started of the first is the last */
+    /* next and previous session in the list of thread->started for its limit; previous of the first: the last */
     struct upmu_session *next_started, *before_started;
     /* of the first session of such a list: first session of the list for the next limit; else NULL */
     struct upmu_session *next_list;
