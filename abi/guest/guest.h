@@ -34,7 +34,10 @@
 extern "C" {
 #endif
 
-/* Virtual counters are numbered as upmu numbers them: general n is n, fixed i is 16 + i. */
+/*
+ * Numbers of virtual counters, as upmu numbers those of hardware: general counter n has number n, fixed counter i 16 +
+ * i.
+ */
 #define UPMU_GUEST_COUNTERS 32
 #define UPMU_GUEST_GENERAL 8 /* the most general counters of a guest */
 #define UPMU_GUEST_FIXED 3   /* the most fixed counters of a guest */
@@ -43,23 +46,23 @@ extern "C" {
 enum upmu_guest_door {
     UPMU_GUEST_INTEL = 1,    /* architectural perfmon */
     UPMU_GUEST_AMD_K7 = 2,   /* C0010000h to C0010007h */
-    UPMU_GUEST_AMD_CORE = 3, /* also PerfCtrExtCore: C0010200h to C001020Bh */
-    UPMU_GUEST_AMD_V2 = 4    /* also PerfMonV2: C0000300h to C0000303h */
+    UPMU_GUEST_AMD_CORE = 3, /* K7's registers, and PerfCtrExtCore: C0010200h to C001020Bh */
+    UPMU_GUEST_AMD_V2 = 4    /* registers of AMD_CORE, and PerfMonV2: C0000300h to C0000303h */
 };
 
 /*
- * The PMU that the guest's CPUID shows. A shape is constant from one reset of the guest to the next, and part of the
- * guest's saved state: a host to which the guest is moved must be able to show the same shape. The structure has 32
- * bytes.
+ * A shape: the PMU that the guest's CPUID shows. A shape is constant from one reset of the guest to the next. It is
+ * part of the guest's saved state: a host to which the guest is moved must be able to show the same shape. The
+ * structure has 32 bytes.
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
     uint8_t version;      /* Intel: 1 to 5; AMD: 0 */
-    uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
-    uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
-    uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */
+    uint8_t general;      /* number of general counters: Intel 1 to 8; AMD K7 4, CORE 6, V2 1 to 6 */
+    uint8_t fixed;        /* number of fixed counters: Intel from version 2 on 0 to 3; all others 0 */
+    uint8_t width;        /* bits of each counter's value: Intel 32 to 48, AMD 48 */
     uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES exists and has bit 13 (writes of full width); else 0 */
-    uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
+    uint16_t arch_events; /* mask, Intel: bit n, 0 to 6, is set if architectural event n is available; AMD: 0 */
     /* family (as upmu_pmu.family) of the CPU whose model-specific events the guest may select; 0: none */
     uint16_t family;
     uint16_t model;       /* model of the CPU that `family` is of, as upmu_pmu.model */
@@ -67,16 +70,16 @@ struct upmu_guest_shape {
     uint8_t reserved[19]; /* 0 */
 };
 
-/* Which events a guest may count. A policy that is all zero has the default, IPC. */
+/* Levels of a policy: which events a guest may count. A policy that is all zero has level IPC. */
 enum upmu_guest_level {
-    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; no edge, invert or counter mask */
+    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; without edge, invert and counter mask */
     UPMU_GUEST_ARCH = 1, /* the architectural events, also with edge, invert and counter mask */
-    UPMU_GUEST_LIST = 2, /* the events that the filter allows */
+    UPMU_GUEST_LIST = 2, /* the events that the policy's filter allows, also of one CPU model */
     UPMU_GUEST_ALL = 3,
-    UPMU_GUEST_OFF = 4 /* no event: registers keep what is written, and nothing counts */
+    UPMU_GUEST_OFF = 4 /* no event at all: the guest's registers keep what it writes, but no counter counts */
 };
 
-/* Bits of upmu_guest_policy.flags. */
+/* Bits of upmu_guest_policy.flags, ORed. */
 #define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports PMI or none: the hypervisor's APIC has LVTPC */
 #define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() returns DOES_NOT_FIT while `waiting` is not 0 */
 #define UPMU_GUEST_POLLED (1u << 2)    /* no interrupts of the host's PMU: each entry reads all counters */
@@ -86,22 +89,22 @@ enum upmu_guest_level {
  */
 #define UPMU_GUEST_BESIDE_STRANGERS (1u << 3)
 /*
- * A virtual counter uses the host's counter with the same number, if that is free, and its register holds the guest's
- * own value: the hypervisor may let the guest read the register (upmu_guest_passes()).
+ * A virtual counter uses the host's counter with the same number, if that counter is free and of the same width. The
+ * host's register then holds the guest's own value, so the hypervisor may let the guest read it (upmu_guest_passes()).
  */
 #define UPMU_GUEST_PASSES (1u << 4)
 /*
- * upmu_guest_cpuid() does not set the bit that shows a hypervisor (leaf 1, ECX bit 31): the bit stays as the hypervisor
- * answers.
+ * upmu_guest_cpuid() leaves the bit that shows a hypervisor (leaf 1, ECX bit 31) as the hypervisor answers it. Without
+ * the flag it sets this bit.
  */
 #define UPMU_GUEST_NO_HYPERVISOR_BIT (1u << 5)
 /*
- * AMD's doors: the guest has SVM, so its selects have the bits guest-only and host-only (40 and 41), and
- * upmu_guest_mode() says where it executes. Without the flag both bits are dropped from a write.
+ * AMD's doors: the guest can use SVM. The guest can set the bits guest-only and host-only (40 and 41) of its selects,
+ * and the host says by upmu_guest_mode() where the guest executes. Without the flag both bits are dropped from a write.
  */
 #define UPMU_GUEST_NESTED_SVM (1u << 6)
 
-/* The most entries that a filter has. */
+/* The most entries that upmu_guest_filter.entry may have. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
 
 /*
@@ -112,13 +115,13 @@ enum upmu_guest_level {
  * An event matches the filter if an entry matches it and no exclusion does.
  */
 struct upmu_guest_filter {
-    uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: matching events are counted; ..._DENY: all others */
-    uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
+    uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: events that match may be counted; ..._DENY: events that do not match */
+    uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED: bits 63:55 of entries are used; or 0 */
     uint16_t count; /* number of entries in `entry` */
-    uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
-    const uint64_t *entry; /* in memory that stays while the filter is used */
+    uint32_t fixed_bitmap; /* mask: fixed counter i matches if bit i is set; entries do not apply to fixed counters */
+    const uint64_t *entry; /* array of entries, which must stay in memory while a policy with the filter is used */
 };
-/* Values of `action` and `flags`. */
+/* Values of upmu_guest_filter.action (ALLOW, DENY), and the one bit of upmu_guest_filter.flags (MASKED). */
 #define UPMU_GUEST_FILTER_ALLOW 0
 #define UPMU_GUEST_FILTER_DENY 1
 #define UPMU_GUEST_FILTER_MASKED 1
@@ -130,7 +133,7 @@ struct upmu_guest_filter {
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
-    uint8_t max_counters; /* most counters of a vCPU that count at the same time, the others wait; 0: no limit */
+    uint8_t max_counters; /* the most counters of a vCPU that count at the same time; further ones wait; 0: no limit */
     const struct upmu_guest_filter *filter; /* of level LIST; not used by other levels */
     uint64_t min_period; /* a counter interrupts the host once in so many events at most; below 2^32; 0: 1000 */
     /* bits that the guest may set in OFFCORE_RSP_0 and OFFCORE_RSP_1; 0: an access to that register faults */
@@ -148,47 +151,49 @@ struct upmu_guest_memory {
     struct upmu_thread *thread;
 };
 
-/* A virtual counter. All fields are private, except `denied`. */
+/* A virtual counter of a vCPU. All fields are private, except `denied`. */
 struct upmu_guest_counter {
     uint64_t value;   /* the guest's value of the counter when the session's count was `origin` */
     uint64_t before;  /* while GUEST_COUNTER_WRITTEN: the value before the guest's write, which belongs to `origin` */
-    uint64_t origin;  /* the session's count to which `value` belongs */
+    uint64_t origin;  /* the session's count at which the counter has `value` */
     uint64_t total;   /* all events counted so far: writes and wraps do not change this sum */
-    uint64_t select;  /* the select as the guest wrote it; of a fixed counter: its control */
+    uint64_t select;  /* the select as the guest wrote it; of a fixed counter: its 4 bits of the control register */
     uint32_t applied; /* the word() of its door, as of the event that the session was given */
     uint16_t denied;  /* how many selects had an event that the policy or host refused; at most 65535 */
     uint8_t session;  /* 1 + index into upmu_guest_memory.sessions; 0: the counter has no session */
     uint8_t flags;
 };
 
-/* Registers of a vCPU of x86. All fields are private, except `lvtpc`. */
+/* Registers of a vCPU of x86, besides those of single counters. All fields are private, except `lvtpc`. */
 struct upmu_guest_x86 {
     uint64_t global_ctrl;
     uint64_t status;   /* global status without the overflow bits of counters, which are in `raised` */
     uint64_t debugctl; /* DEBUGCTL, of which only bits 11 and 12 are kept */
     uint64_t offcore[2];
-    uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
-    bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
+    uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC: vector, mode, mask bit */
+    bool lapic_off; /* the vCPU's local APIC is disabled by software, so the mask bit of lvtpc stays set */
     bool svme;      /* EFER.SVME */
-    bool nested;    /* the guest of the guest executes */
+    bool nested;    /* a guest of this guest (SVM) executes now */
 };
 
 /*
- * Sums of what a vCPU did, for a hypervisor that watches its guests: upmu_guest_set_statistics(). The structure has 80
- * bytes.
+ * Sums over the life of a vCPU, for a hypervisor that watches its guests (upmu_guest_set_statistics()). The structure
+ * has 80 bytes.
  */
 struct upmu_guest_statistics {
     uint64_t traps_read;       /* trapped RDMSR and RDPMC, except those answered NOT_OURS; faults are included */
     uint64_t traps_write;      /* trapped WRMSR, counted in the same way */
     uint64_t entries;          /* entries, except those that returned UPMU_ERR_STATE (no CPU) */
     uint64_t entries_counting; /* entries after which at least one virtual counter counts */
-    uint64_t denied;           /* selects whose event was refused: the sum of `denied` of all counters, unsaturated */
+    /* selects whose event was refused: the sum of `denied` of all counters, without its limit of 65535 */
+    uint64_t denied;
     uint64_t waited;           /* entries at which upmu_guest.waiting is not 0 */
     uint64_t host_interrupts;  /* overflows that the host's handler reported, one for each counter that overflowed */
     uint64_t injected;         /* entries whose `inject` is not NONE */
     /* times that a counter was fewer than min_period events before its overflow: interrupt late */
     uint64_t late;
-    uint64_t faults;           /* accesses of traps_read and traps_write that faulted */
+    /* trapped accesses that were answered UPMU_GUEST_FAULT; they are in traps_read or traps_write, too */
+    uint64_t faults;
 };
 
 struct upmu_guest_door_table;
@@ -199,13 +204,15 @@ struct upmu_guest_door_table;
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
-    struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
+    /* the shape as upmu_guest_init() was given it; `shape` can have less after a reset */
+    struct upmu_guest_shape shown;
     const struct upmu_guest_door_table *door; /* the functions for the registers of shape.door */
     const struct upmu_guest_policy *policy;
     struct upmu_guest_statistics *statistics; /* as upmu_guest_set_statistics() was told, or NULL */
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
-    struct upmu_cpu *cpu; /* the CPU of upmu_guest_load(), or NULL */
+    /* the CPU to which upmu_guest_load() has brought the vCPU; NULL: none, or memory.thread is used */
+    struct upmu_cpu *cpu;
     uint64_t mask;        /* 2^width - 1: the bits of a virtual counter's value */
     uint64_t min_period;
     struct upmu_guest_x86 x86;
@@ -217,17 +224,17 @@ struct upmu_guest {
     uint32_t pending;             /* mask of counters whose overflow the next entry injects */
     /* mask of counters that the guest has opened, but that do not count: no host counter */
     uint32_t waiting;
-    uint32_t attached;            /* bit n: memory.sessions[n] is attached to a thread */
+    uint32_t attached; /* mask of sessions: bit n is set if memory.sessions[n] is attached to the vCPU's thread */
     uint32_t passes;              /* mask of counters that the guest may read itself, as of the last entry */
     struct upmu_thread own; /* the thread of the vCPU, where memory.thread is NULL */
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
 };
 
-/* The answer to a trapped access. */
+/* The answer to a trapped access: what the hypervisor does next. */
 enum upmu_guest_access {
     UPMU_GUEST_DONE = 0,
     UPMU_GUEST_FAULT = 1,    /* inject #GP */
-    UPMU_GUEST_NOT_OURS = 2, /* no register of the PMU: the hypervisor's other handlers decide */
+    UPMU_GUEST_NOT_OURS = 2, /* the register is none of this PMU: let the hypervisor's other handlers decide */
     /*
      * DEBUGCTL (1D9h): bits 11 and 12 belong to upmu, all others to the hypervisor.  A read has stored these two bits
      * alone; a write has taken these two bits.
@@ -235,18 +242,21 @@ enum upmu_guest_access {
     UPMU_GUEST_SHARED = 3
 };
 
-/* The interrupt to inject at an entry. */
+/* upmu_guest_entry.inject: the interrupt that the hypervisor is to inject at this entry. */
 enum upmu_guest_inject {
     UPMU_GUEST_INJECT_NONE = 0,
     UPMU_GUEST_INJECT_NMI = 1,
     UPMU_GUEST_INJECT_VECTOR = 2,
-    UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
+    /* policy OWN_LAPIC: signal an overflow to the performance-counter entry of the hypervisor's virtual APIC */
+    UPMU_GUEST_INJECT_PMI = 3
 };
 
 /* Results of upmu_guest_enter(): what the hypervisor does at this entry. */
 struct upmu_guest_entry {
-    uint8_t inject; /* enum upmu_guest_inject; reported once: keep it until the guest can take the interrupt */
-    uint8_t vector; /* the vector to inject, 16 or higher: lower ones are exceptions, and never injected */
+    /* enum upmu_guest_inject; told at one entry only: remember it until the guest can take the interrupt */
+    uint8_t inject;
+    /* with INJECT_VECTOR: the vector, 16 to 255 (lower ones are exceptions, and never injected); else 0 */
+    uint8_t vector;
     /*
      * With upmu_cpu_world_by_hardware(): the value of IA32_PERF_GLOBAL_CTRL that the VMCS is to load at the entry; else
      * 0. The value to load at the exit is upmu_cpu_gate_value() of UPMU_WORLD_HOST.
@@ -284,16 +294,16 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
 #define UPMU_GUEST_DENIED_COUNTERS (1u << 31)
 
 /*
- * Return what a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit
- * 16 + i: fixed counter i; UPMU_GUEST_DENIED_COUNTERS: there are more counters than max_counters, and the door could
- * show fewer. 0: the shape is honest under this policy. The policy must be valid.
+ * Return what a shape shows though a policy (NULL: the default) never counts it: bit n, 0 to 6: architectural event n;
+ * bit 16 + i: fixed counter i; UPMU_GUEST_DENIED_COUNTERS: there are more counters than max_counters, and the door
+ * could show fewer. 0: the policy permits all that the shape shows. The policy must be valid.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
 
 /*
- * Is a filter well formed? UPMU_OK or UPMU_ERR_INVALID: an action, flag or bit of an entry is unknown, there are too
- * many entries, or `entry` is NULL and `count` is not 0.
+ * Check a filter. Returns UPMU_OK; or UPMU_ERR_INVALID: an action, flag or bit of an entry is unknown, there are more
+ * than UPMU_GUEST_FILTER_ENTRIES entries, or `entry` is NULL and `count` is not 0.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -387,7 +397,7 @@ enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, 
 /* A range of MSRs that upmu_guest_rdmsr() and upmu_guest_wrmsr() answer. */
 struct upmu_guest_range {
     uint32_t first, last; /* addresses */
-    bool absent;          /* no guest has these MSRs: each access faults */
+    bool absent;          /* true: no guest has these MSRs, so each access is answered UPMU_GUEST_FAULT */
 };
 
 /*
@@ -442,7 +452,10 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
  */
 bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr);
 
-/* Leave the guest: the first call after it ran. Returns what upmu_cpu_leave_guest() returns. Context: local. */
+/*
+ * Leave the guest, as the first call after it ran: upmu_cpu_leave_guest() of the CPU. Sessions do not change. Returns
+ * as upmu_cpu_leave_guest(); UPMU_ERR_STATE (the vCPU is on no CPU).  Context: local.
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
 
@@ -484,7 +497,7 @@ void upmu_guest_mode(struct upmu_guest *guest, bool svme, bool nested);
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user);
 
-/* The most bytes of a saved vCPU. */
+/* The most bytes that upmu_guest_save() stores. */
 #define UPMU_GUEST_STATE_BYTES 320
 
 /*
@@ -535,8 +548,9 @@ bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_
 bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
 /*
- * Is an interrupt to be injected by the next entry? upmu_guest_set_pending() sets whether it is. Context: as
- * upmu_guest_save().
+ * upmu_guest_pending(): will the next entry inject an interrupt for an overflow, as far as is known now?
+ * upmu_guest_set_pending() sets whether it will.
+ * Context: as upmu_guest_save().
  */
 bool upmu_guest_pending(const struct upmu_guest *guest);
 void upmu_guest_set_pending(struct upmu_guest *guest, bool pending);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the parts of the guest engine: virtual counters and the host's sessions for them. The engine names
- * no register of a guest; the table of a door (guest_door.h) says what registers mean.
+ * Functions of the guest engine for its own files and for doors: virtual counters, and the host's sessions that count
+ * for them. The engine names no register of a guest; the table of a door (guest_door.h) says what registers mean.
  */
 #ifndef UPMU_ABI_GUEST_CORE_H
 #define UPMU_ABI_GUEST_CORE_H
@@ -9,8 +9,9 @@
 #include <abi/guest/guest_door.h>
 #include <upmu/abi.h>
 
-/* Bits of upmu_guest_counter.flags. */
-#define GUEST_COUNTER_EVENT (1u << 0)   /* the counter's session has the event of `applied` */
+/* Bits of upmu_guest_counter.flags, the state of a virtual counter. */
+/* the counter's session has the event for the select of which `applied` is the word */
+#define GUEST_COUNTER_EVENT (1u << 0)
 #define GUEST_COUNTER_INT (1u << 1)     /* the event was given for a counter whose overflows interrupt the guest */
 /* the guest wrote while the session ran: `before`, not `value`, belongs to `origin` */
 #define GUEST_COUNTER_WRITTEN (1u << 2)
@@ -18,7 +19,8 @@
 #define GUEST_COUNTER_LOAD (1u << 3)
 /* the host's interrupt is set to come after the overflow, because of min_period */
 #define GUEST_COUNTER_LATE (1u << 4)
-#define GUEST_COUNTER_OWN (UPMU_LOANS << 5)  /* the session is to use the host's counter with the same number */
+/* the session may only use the host's counter with the same number (UPMU_GUEST_PASSES) */
+#define GUEST_COUNTER_OWN (UPMU_LOANS << 5)
 /* the host uses that counter: any other may serve until another select is written */
 #define GUEST_COUNTER_AWAY (UPMU_LOANS << 6)
 

@@ -37,7 +37,7 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     uint64_t value, more;
     bool round;
 
-    /* A counter whose session cannot be read keeps its last value. */
+    /* If the session cannot be read, value and total stay as they were at the last read. */
     if (status != UPMU_OK)
         return status;
     more = count.raw - virtual->origin;
@@ -78,7 +78,7 @@ uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters)
     return raised;
 }
 
-/* ---- Writes of the guest ---- */
+/* ---- Writes of the guest: a counter's value, a counter's select ---- */
 
 void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value)
 {
@@ -108,11 +108,11 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
     virtual->select = select;
 }
 
-/* ---- Instructions that the hypervisor executes ---- */
+/* ---- Counting instructions that the hypervisor executes for the guest ---- */
 
 /*
- * The access of the instruction has taken effect: a counter that it opened, or gave another event, counts the
- * instruction, but has no session for that yet. So the registers decide which counters count, and the policy.
+ * The instruction's own access has taken effect already. A counter that it opened, or gave another event, counts the
+ * instruction, but no session counts for it yet. So the registers and the policy decide here, and not the sessions.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
@@ -133,7 +133,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
     }
 }
 
-/* ---- Shape and policy ---- */
+/* ---- Which counters the shape has; registers at a reset; limits of a policy ---- */
 
 void upmu_guest_count_shape(struct upmu_guest *guest)
 {

@@ -19,9 +19,9 @@ struct upmu_guest_registers {
 
 struct upmu_guest_door_table {
     /*
-     * Can this machine show the shape, honestly under this policy? Returns UPMU_OK; UPMU_ERR_INVALID (the shape is
-     * beyond the limits, or has what the machine lacks); UPMU_ERR_UNSUPPORTED (the shape shows what the policy never
-     * counts).
+     * May this machine show the shape under this policy? Returns UPMU_OK; UPMU_ERR_INVALID (the shape is beyond the
+     * limits, or has events that the machine cannot count; or the filter is not valid); UPMU_ERR_UNSUPPORTED (the shape
+     * shows what the policy never counts).
      */
     enum upmu_status (*can_show)(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                  const struct upmu_guest_policy *policy);
@@ -39,8 +39,9 @@ struct upmu_guest_door_table {
      */
     enum upmu_status (*event)(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
     /*
-     * Return how many of these instructions and branches, executed by the hypervisor, the counter counts; 0: also if
-     * the policy denies its event.
+     * Return how much the counter counts for `instructions` instructions, of which `branches` are branches, that the
+     * hypervisor has executed, in user mode if `user`. 0: the event is neither of the two, its privileges differ, it
+     * has edge, invert or counter mask, or the policy denies it.
      */
     uint64_t (*retires)(const struct upmu_guest *guest, unsigned counter, uint64_t instructions, uint64_t branches,
                         bool user);
@@ -60,15 +61,16 @@ struct upmu_guest_door_table {
     /* Set guest->shape to that part of guest->shown which the present policy counts. */
     void (*renew)(struct upmu_guest *guest);
     /*
-     * For a saved state. is_shape(): is a shape within its limits? needs_model(): does a select need a CPU of the
-     * shape's model? model_is_here(): is the host such a CPU?
+     * Functions for a saved state. is_shape(): is a shape within the limits of guest.h? needs_model(): is the event of
+     * a select one that only CPUs of the shape's family and model have? model_is_here(): is the host such a CPU?
      */
     bool (*is_shape)(const struct upmu_guest_shape *shape);
     bool (*needs_model)(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
     bool (*model_is_here)(const struct upmu_guest *guest);
     /*
-     * save() stores the registers, restore() sets them. could_be(): could the guest have written these registers?
-     * could_select(): could the guest have written this select?
+     * save() copies the guest's registers to *out_registers, restore() sets them. could_be(): has each register only
+     * bits that the guest could have set, under the present policy? could_select(): the same for the select of a
+     * counter.
      */
     void (*save)(const struct upmu_guest *guest, struct upmu_guest_registers *out_registers);
     bool (*could_be)(const struct upmu_guest *guest, const struct upmu_guest_registers *registers);

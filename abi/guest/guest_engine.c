@@ -15,7 +15,8 @@
 
 #define DEFAULT_MIN_PERIOD 1000u
 /*
- * Flags that a policy keeps while its guest lives, because they decide which registers exist, and what these contain.
+ * Flags that upmu_guest_policy_change() does not let change: they decide which registers the guest has, and what these
+ * contain.
  */
 #define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES | UPMU_GUEST_NESTED_SVM)
 
@@ -81,7 +82,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    /* Look at all counters: one that a reset took out of the shape may still have a session. */
+    /* All 32: a counter that a reset took out of the shape may still have a session. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         if (guest->counter[i].session)
             held |= UPMU_BIT32(guest->counter[i].session - 1u);
@@ -99,8 +100,8 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 }
 
 /*
- * Make a session with this event, and attach it to the thread of the vCPU. The session has not been attached before, or
- * its last attachment failed.
+ * Make a session with this event, of world GUEST, whose overflows are noted for the next entry (guest_notes), and
+ * attach it to the thread of the vCPU. The session has not been attached before, or its last attachment failed.
  */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
@@ -122,8 +123,9 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 }
 
 /*
- * May the host's counter with this number hold the guest's value? The counter must be as wide and take any value. The
- * guest must use the same number for it, and a name of its register that the host has.
+ * May the host's counter with this number hold the guest's value? Only if the policy has PASSES, the event can run
+ * there, no session of the host has taken the counter (GUEST_COUNTER_AWAY), and the guest reads the counter by a
+ * register that the host has, too. The host's counter must be as wide as the guest's, and every bit must be writable.
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
@@ -220,7 +222,10 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     (void)!upmu_set_wait(&session->set, 0, left, guest->mask + 1u);
 }
 
-/* Does the session of a counter still count what the guest selected, in the way that the counter has to count? */
+/*
+ * Has the session of a counter the event of the guest's present select, for a counter that interrupts or not as the
+ * select says? False also if it was limited to a counter that the host uses now.
+ */
 static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -247,7 +252,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* A session of the host keeps its counter: the guest's counter has to use another counter. */
+    /* If a session of the host runs on the counter with the same number, use another one. */
     if (may_pass(guest) && upmu_counter_runs(cpu, counter))
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -271,7 +276,10 @@ static bool is_at_quota(const struct upmu_guest *guest)
     return guest->policy->max_counters && upmu_bits_count(guest->started) >= guest->policy->max_counters;
 }
 
-/* Start a counter. If the host's counter with the same number is taken, let the guest's counter use any other one. */
+/*
+ * Start the session of a counter, unless max_counters sessions are started: then the counter waits. If the session was
+ * limited to the host's counter with the same number and got none, start it again for any other counter.
+ */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -288,7 +296,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
     try_to_start(guest, counter, cpu);
 }
 
-/* Start, stop or change the sessions of dirty counters as the guest's registers say. */
+/* Start, stop or change the sessions of dirty counters as the guest's registers say. Afterwards no counter is dirty. */
 static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
@@ -304,7 +312,10 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
             start_counter(guest, counter, cpu);
             continue;
         }
-        /* Add the counts until now to the old value: later counts belong to the value that was written. */
+        /*
+         * Events until now were counted from the value before the guest's write; later ones count from the written
+         * value.
+         */
         if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
             (void)upmu_guest_fold_one(guest, counter);
         load_counter(guest, counter);
@@ -329,7 +340,7 @@ static void find_waiting(struct upmu_guest *guest)
     }
 }
 
-/* ---- Counters that the guest may read itself ---- */
+/* ---- Counters whose registers the guest may read without a trap (UPMU_GUEST_PASSES) ---- */
 
 /*
  * Find started counters that were to use the host's counter with the same number, but whose session does not run. Let
@@ -408,7 +419,7 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
      * again.
      */
     do {
-        /* All counters that overflowed share one interrupt. */
+        /* All overflows found so far share one interrupt. */
         if (guest->pending) {
             guest->pending = 0;
             guest->door->inject(guest, out_entry);
@@ -475,8 +486,8 @@ void upmu_guest_reset(struct upmu_guest *guest)
 }
 
 /*
- * May a guest of this shape have this policy? UPMU_ERR_UNSUPPORTED: the policy is allowed, but the shape shows more
- * than is counted.
+ * May a guest of this shape have this policy? Returns UPMU_OK, or the refusals of upmu_guest_init(). Of these
+ * UPMU_ERR_UNSUPPORTED is returned last: all is valid, but the shape shows more than the policy counts.
  */
 static enum upmu_status judge_policy(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                      const struct upmu_guest_policy *policy)

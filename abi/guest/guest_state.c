@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A vCPU as bytes, for migration: struct guest_state without the counters that the shape lacks.
- * Little-endian like every host of this engine, the same for 32 and 64 bits.
+ * A vCPU as bytes, for migration: struct guest_state, which ends after the last counter that the shape has.
+ * Little-endian like every host of this engine, and the same from hosts of 32 and of 64 bits.
  */
 #include <abi/guest/guest_core.h>
 
@@ -17,13 +17,13 @@ struct guest_state {
     uint32_t checksum;
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
-    uint64_t word[5];   /* `word` of struct upmu_guest_registers */
+    uint64_t word[5];   /* upmu_guest_registers.word: registers that belong to no single counter */
     uint32_t interrupt; /* `interrupt` of it */
     uint32_t pending; /* mask of counters whose overflow is still to be injected */
     uint64_t reserved2[2];
     struct {
         uint64_t value, select;
-    } counter[STATE_COUNTERS]; /* general counters, then fixed ones */
+    } counter[STATE_COUNTERS]; /* general counters from 0 on, then fixed ones, without gaps */
 };
 
 _Static_assert(offsetof(struct guest_state, shape) == 32 && offsetof(struct guest_state, word) == 64 &&
@@ -92,9 +92,12 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
     return UPMU_OK;
 }
 
-/* ---- Reading bytes that may be anything ---- */
+/* ---- Reading a saved state, whose bytes may be anything ---- */
 
-/* Copy a saved state, and check its header and its shape. */
+/*
+ * Copy a saved state to *out_state, and check magic, version, size, checksum, reserved fields and shape.
+ * UPMU_ERR_VERSION: saved by another version; UPMU_ERR_INVALID: any other check failed.
+ */
 static enum upmu_status read_state(const void *state, size_t size, struct guest_state *out_state)
 {
     const struct upmu_guest_shape *shape = &out_state->shape;

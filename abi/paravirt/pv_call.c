@@ -60,7 +60,10 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
         out[2] = UPMU_PV_VERSION;
         out[3] = guest->shape.general;
     } else {
-        /* Family and model as CPUID leaf 1 has them; AMD's families from 15 on use the extended fields, too. */
+        /*
+         * EAX of CPUID leaf 1 has 4 bits for the family: of a family from 15 on they are 15, and bits 27:20 the rest.
+         * Bits 19:16 are bits 7:4 of the model.
+         */
         out[0] = !raw ? 0
                       : (family < 15u ? family << 8 : 0xf00u | (family - 15u) << 20) | (model & 0xfu) << 4 |
                             (model >> 4 & 0xfu) << 16 | guest->shape.stepping;
@@ -89,8 +92,8 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * Report overflows in the guest's memory, as the guest has no status register. No counter is read here to find more
-     * of them: an overflow that the handler has not noted yet has its own interrupt, and is reported at a later entry.
+     * Report the overflows that the handler has noted (guest->raised) in the guest's memory. No counter is read for
+     * others: an overflow that is not noted yet has an interrupt of its own, and is reported at a later entry.
      */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;

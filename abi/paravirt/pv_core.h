@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations for the files of the hypervisor's half of the paravirtual PMU.
- */
+/* Functions that the files of abi/paravirt call from each other: access to the guest's memory, events, page. */
 #ifndef UPMU_ABI_PARAVIRT_PV_CORE_H
 #define UPMU_ABI_PARAVIRT_PV_CORE_H
 
@@ -11,7 +9,10 @@
 #define PV_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
 #define PV_ALIGNMENT 8u
 
-/* Read a field of the guest's memory exactly once: the guest may change it at any time. */
+/*
+ * Read a field in the guest's memory once; the guest may change it at any time, so use the value, and do not read
+ * again.
+ */
 static inline uint64_t pv_load64(const uint64_t *field)
 {
     return *(const volatile uint64_t *)field;
@@ -32,7 +33,7 @@ static inline void pv_store64(uint64_t *field, uint64_t value)
     *(volatile uint64_t *)field = value;
 }
 
-/* Is `address` a multiple of `alignment`, and does address + bytes not wrap round? */
+/* Is `address` a multiple of `alignment`, and is address + bytes below 2^64? */
 static inline bool pv_is_range(uint64_t address, size_t bytes, size_t alignment)
 {
     return address % alignment == 0 && address + bytes > address;
@@ -56,16 +57,16 @@ uint32_t upmu_pv_generic_events(const struct upmu_guest *guest);
  */
 uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw);
 
-/* Does the policy permit the event of this counter's select, and has the host that event? */
+/* Does the policy permit the event of the counter's present select, and has the host that event? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
 
-/* ---- pv_page.c: the page ---- */
+/* ---- pv_page.c: operations on the page of a vCPU; store slots to the page; end its use ---- */
 
 uint32_t upmu_pv_page_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t overflowed);
 void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu);
 
-/* ---- pv_events.c: single events ---- */
+/* ---- pv_events.c: operations on single events; store overflows of a vCPU's events; close them all ---- */
 
 uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that a guest opens, enables, disables and closes one at a time.
+ * Single events: a guest opens, enables, reads, disables and closes them, and their counts go to areas in its memory.
  */
 #include <abi/paravirt/pv_core.h>
 
@@ -137,7 +137,10 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     event = claim_event(vcpu, param.id);
     if (!event)
         return UPMU_PV_LIMIT;
-    /* Another vCPU may open the same id at the same time: if each sees the other's event, both are refused. */
+    /*
+     * Another vCPU may be opening the same id: both have named their events before they look, so not both succeed; both
+     * may be refused.
+     */
     if (find_event(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
         give_back(event);
         return UPMU_PV_BUSY;
@@ -170,7 +173,10 @@ static void publish_count(struct upmu_pv_event *event, uint32_t overflows)
     upmu_pv_add(&event->area->overflows, overflows);
 }
 
-/* Load the event's counter so that it overflows at the end of the period. */
+/*
+ * Load the counter of an enabled event so that it overflows when the event's count reaches the next multiple of its
+ * period. Without a period load 0.
+ */
 static void load_period(struct upmu_pv_event *event)
 {
     uint64_t over = 0;

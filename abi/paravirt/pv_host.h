@@ -35,18 +35,22 @@ extern "C" {
 #endif
 
 /*
- * Access to the memory of one guest. All addresses are guest-physical, and address + bytes is below 2^64. If a hook
- * refuses an address, the guest is answered UPMU_PV_BAD_ADDRESS.
+ * Access to the memory of one guest. Addresses are guest-physical, and address + bytes is below 2^64. If a hook refuses
+ * an address, the call of the guest is answered UPMU_PV_BAD_ADDRESS.
  */
 struct upmu_pv_hooks {
-    void *context; /* first argument of each function */
+    void *context; /* first argument of each hook */
 
-    /* Copy bytes of the guest's RAM. False: some of them are not RAM of this guest. Context: local. */
+    /*
+     * Copy `bytes` bytes from the guest's RAM at `address` to `to`. False: some of them are not RAM of this guest.
+     * Context: local.
+     */
     bool (*copy_in)(void *context, void *to, uint64_t address, size_t bytes);
 
     /*
-     * Return a pointer to the guest's RAM at an address. The RAM stays there and can be written until unpin(); `bytes`
-     * do not cross a page. NULL: the address is not RAM of this guest.
+     * pin: return a pointer to `bytes` bytes of the guest's RAM at `address`, which do not cross a page. The RAM stays
+     * at the pointer, and can be written, until unpin() with the same pointer and bytes. NULL: the address is not RAM
+     * of this guest.
      * Context: local; unpin also any.
      */
     void *(*pin)(void *context, uint64_t address, size_t bytes);
@@ -61,9 +65,9 @@ struct upmu_pv_vcpu;
  */
 enum upmu_pv_event_state { UPMU_PV_EVENT_FREE, UPMU_PV_EVENT_NAMED, UPMU_PV_EVENT_OPEN };
 
-/* An event that a guest opened. All fields are private. */
+/* An event that a guest has opened, or free memory for one. All fields are private. */
 struct upmu_pv_event {
-    struct upmu_pv_vcpu *vcpu; /* vCPU on which the event was opened; NULL: free */
+    struct upmu_pv_vcpu *vcpu; /* the vCPU that opened the event; NULL: this entry is free */
     struct upmu_pv_area *area; /* the upmu_pv_area in the guest's memory, pinned */
     uint64_t select;           /* select that the event's counter gets */
     uint64_t period;           /* 0: the event only counts */
@@ -74,18 +78,18 @@ struct upmu_pv_event {
     uint8_t state;             /* enum upmu_pv_event_state */
 };
 
-/* A guest, with all its vCPUs. */
+/* The paravirtual PMU of one guest: what its vCPUs have in common. */
 struct upmu_pv {
     const struct upmu_pv_hooks *hooks; /* the host's functions */
     struct upmu_pv_event *events; /* the host's memory */
     uint32_t event_count;         /* entries of `events` */
 };
 
-/* A virtual CPU. All fields are private. */
+/* The paravirtual PMU of one virtual CPU. All fields are private. */
 struct upmu_pv_vcpu {
     struct upmu_pv *pv;
     struct upmu_guest *guest;
-    struct upmu_pv_page *page; /* the guest's page, pinned; or NULL */
+    struct upmu_pv_page *page; /* the guest's page, from MAP to UNMAP, pinned; NULL: no page is mapped */
     uint32_t gate;             /* mask of the slots that count, as of the last GATE */
     uint32_t refused;          /* mask of slots whose wish was refused */
     uint32_t used;             /* mask of the counters that enabled events use */
@@ -105,8 +109,9 @@ enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *ho
                               uint32_t event_count);
 
 /*
- * Begin a vCPU of a guest, without a page. `guest` was initialised with UPMU_GUEST_INTEL, version 2 at least, width 48
- * and full_write. Its registers belong to the paravirtual PMU from now on, so its MSRs must not be passed to the guest.
+ * Begin a vCPU of a guest, without a page and without open events; counters are closed. `guest` was initialised with
+ * UPMU_GUEST_INTEL, version 2 at least, width 48 and full_write. Its registers belong to the paravirtual PMU from now
+ * on, so its MSRs must not be passed to the guest.
  *
  * Returns UPMU_OK or UPMU_ERR_INVALID (another shape).
  * Context: any.
@@ -123,17 +128,18 @@ enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv
 void upmu_pv_vcpu_fini(struct upmu_pv_vcpu *vcpu);
 
 /*
- * Answer the PMU's leaves of CPUID, from `first` on (40000000H, or a later one if another interface has that). `call`:
- * the number of the hypervisor's call. False: `leaf` is another one.
+ * Fill in `out` (EAX to EDX) for a leaf of CPUID that the PMU has: leaf L = `first` and the two after it. `first` is
+ * 40000000H, or a later multiple of 100H if another interface has that. `call`: the number of the hypercall by which
+ * the guest calls upmu_pv_call(). False: `leaf` is no leaf of the PMU, and `out` is unchanged.
  *
  * Context: any.
  */
 bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t call, uint32_t leaf, uint32_t out[4]);
 
 /*
- * Carry out a call of the guest: its operation and arguments may be anything. Returns UPMU_PV_OK or another UPMU_PV_
- * code, which is the answer. The call is an instruction of the guest: upmu_guest_retired() comes after it, as after
- * every instruction that the hypervisor executes.
+ * Carry out a hypercall of the guest: its operation and its two arguments, of any values. Returns the answer for the
+ * guest: UPMU_PV_OK or another UPMU_PV_ code. The call is an instruction of the guest: upmu_guest_retired() comes after
+ * it, as after every instruction that the hypervisor executes.
  *
  * Context: local, outside guest mode.
  */

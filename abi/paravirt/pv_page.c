@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a vCPU: slot n of the page is general counter n of the vCPU.
+ * The page that a vCPU shares with the host: slot n of the page is general counter n of the vCPU's struct upmu_guest.
  */
 #include <abi/paravirt/pv_core.h>
 
@@ -67,7 +67,10 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* Set the counter of a slot to count what the slot's wish says now; false: the wish is refused. */
+/*
+ * Set the counter of slot n as the slot's wish says now: its event, and its value if the wish has another sequence than
+ * the last load. False: the wish has unknown bits, or an event that is not known or not permitted.
+ */
 static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];

@@ -17,7 +17,7 @@ static const uint8_t pv_arch[8] = {
     [UPMU_PV_BUS_CYCLES] = GUEST_ARCH_REFERENCE,
 };
 
-/* Bits that a raw word may have: event, unit mask, edge, inv, counter mask. */
+/* The bits of a raw word that a guest may set: event 7:0, unit mask 15:8, edge 18, inv 23, counter mask 31:24. */
 #define PV_RAW_BITS UINT64_C(0xff84ffff)
 
 uint32_t upmu_pv_generic_events(const struct upmu_guest *guest)
@@ -35,7 +35,7 @@ uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool ra
         return config & ~PV_RAW_BITS ? 0 : config;
     if (config >= PV_ARCH_EVENTS || !(upmu_pv_generic_events(guest) >> config & 1u))
         return 0;
-    return upmu_guest_codes[pv_arch[config & 7u]]; /* `& 7u` also limits a speculative index. */
+    return upmu_guest_codes[pv_arch[config & 7u]]; /* `& 7u`: no speculative read outside the array */
 }
 
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)

@@ -75,7 +75,7 @@ struct upmu_perf {
     uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
     uint32_t max_stack;   /* most callers in a sample; 0: 127 */
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
-    void *context;        /* first argument of the hooks */
+    void *context;        /* first argument of each hook */
     /*
      * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this
      * memory.
@@ -95,16 +95,18 @@ struct upmu_perf {
      * interrupts are off.
      */
     struct upmu_cpu *(*task_cpu)(void *context, struct upmu_perf_task *task);
-    /*
-     * May `caller` do as an administrator does (Linux: CAP_PERFMON)?  NULL: no caller may.
-     */
+    /* May `caller` do what an administrator may (Linux: CAP_PERFMON), whatever `paranoid` is?  NULL: no caller may. */
     bool (*may_all)(void *context, uint32_t caller);
     /*
-     * May `caller` use an event that needs these UPMU_RIGHT_ rights?  Asked at each open of a hardware event.  NULL:
-     * those with may_all() may, others where `paranoid` grants it.
+     * May `caller` use an event that needs the rights `rights` (UPMU_RIGHT_ bits, or 0)?  Asked at each open of a
+     * hardware event.  NULL: callers with may_all() may; others may count the kernel's mode if `paranoid` is 1 or less,
+     * other threads and CPUs if 0 or less, privileged events if -1.
      */
     bool (*may_use)(void *context, uint32_t caller, const struct upmu_event *event, uint32_t rights);
-    /* The time in ns, as the port's clock_ns; NULL: clocks and times are 0. */
+    /*
+     * Return the present time in ns, from the same clock as the port's clock_ns; NULL: clocks and times of software
+     * events are 0.
+     */
     uint64_t (*clock_ns)(void *context);
     /*
      * Return the event that a descriptor of the caller is for; NULL: the descriptor is of something else, or there is
@@ -188,7 +190,10 @@ int64_t upmu_perf_close(struct upmu_perf_event *event);
 
 /* ---- Files ---- */
 
-/* A file of the system: its path and its text, which are valid during the call.  `context`: upmu_perf.context. */
+/*
+ * The host's function that takes one file: its path, and its content as a text with a NUL, both valid during the call.
+ * `context`: upmu_perf.context.
+ */
 typedef void upmu_perf_emit(void *context, const char *path, const char *text);
 
 /*
@@ -200,9 +205,11 @@ typedef void upmu_perf_emit(void *context, const char *path, const char *text);
  */
 void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit);
 
-/* ---- Notes of the host ---- */
+/* ---- Notes of the host: calls by which it tells what its tasks do ---- */
 
-/* Make a task before its first switch.  Context: any. */
+/*
+ * Initialise a task, before its first switch: it has no events.  `pid` and `tid` are the host's numbers.  Context: any.
+ */
 void upmu_perf_task_init(struct upmu_perf_task *task, uint32_t pid, uint32_t tid);
 
 /*

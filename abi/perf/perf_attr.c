@@ -17,8 +17,10 @@ _Static_assert(sizeof(struct upmu_perf_attr) == 136, "layouts are the same for 3
 #define AUX_START_PAUSED 1u
 #define AUX_PAUSE_RESUME 6u
 
-/* Registers of x86 that a sample can have: all but the segment registers ds, es, fs and gs, and from bit 32 on the XMM
-   registers, which need a PMU that stores them. */
+/*
+ * Masks of x86 registers in sample_regs_user and sample_regs_intr.  REGISTERS: the general ones, without the segment
+ * registers ds, es, fs and gs.  REGISTERS_XMM, bits 32 on: XMM registers, for which no PMU of this layer has values.
+ */
 #define REGISTERS UINT64_C(0x00ff0fff)
 #define REGISTERS_XMM (~UINT64_C(0xffffffff))
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Descriptors of events: ioctl and read.
- */
+/* ioctl and read on descriptors of events: what the program may change and read of an event or its group. */
 #include "abi/perf/perf_core.h"
 
 /* ---- ioctl ---- */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations for the parts of the layer of perf_event_open.
- */
+/* Functions that the files of the perf_event_open layer call from each other, by file. */
 #ifndef UPMU_ABI_PERF_CORE_H
 #define UPMU_ABI_PERF_CORE_H
 
@@ -16,30 +14,44 @@
 int upmu_perf_attr_copy(const struct upmu_perf *perf, void *user, struct upmu_perf_attr *out_attr);
 
 /*
- * Check attributes alone; the checks below also return 0 or a negative errno.  An `attr->sample_max_stack` of 0 is
+ * Check attributes by themselves: unknown bits, branches (their privileges also by `paranoid`), samples, flags of
+ * inheritance and exec.  The checks below also return 0 or a negative errno.  An `attr->sample_max_stack` of 0 is
  * replaced by the limit.
  */
 int upmu_perf_attr_check(const struct upmu_perf *perf, uint32_t caller, struct upmu_perf_attr *attr);
 
-/* Check attributes against the rights of the caller and against the limits of the system. */
+/*
+ * Check attributes against the rights of the caller (the kernel's mode, namespaces, physical addresses: -EACCES) and
+ * the limits of the system (frequency, period: -EINVAL).
+ */
 int upmu_perf_attr_limits(const struct upmu_perf *perf, uint32_t caller, const struct upmu_perf_attr *attr);
 
-/* Check attributes against the kind of target, before the type of the event is looked at. */
+/*
+ * Check attributes against the target, before the type of the event is looked at: -EINVAL for SIGTRAP without a task,
+ * and for INHERIT with SAMPLE_READ but without SAMPLE_TID.
+ */
 int upmu_perf_attr_target(const struct upmu_perf_attr *attr, bool of_task);
 
-/* Check attributes of an event whose type is known: refuse what no PMU of this layer does. */
+/*
+ * Check attributes of an event whose type is known: refuse XMM registers and traces (AUX), which no PMU of this layer
+ * has.
+ */
 int upmu_perf_attr_type(const struct upmu_perf_attr *attr);
 
 /* Check the number of callers of a sample: -EOVERFLOW above the limit. */
 int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
-/* Do two events have the same clock for their records? */
+/*
+ * Do two events take the time of their records from the same clock: the one chosen by clockid, or both the default one?
+ */
 bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct upmu_perf_attr *other);
 
 /* Refuse attributes that need a group leader with traces (AUX): no event of this layer has traces. */
 int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
 
-/* Check the clock that a program chooses for its records. */
+/*
+ * Check the clock that a program chooses for its records (UPMU_PERF_USE_CLOCKID): -EINVAL if Linux has no such clock.
+ */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 
 /*
@@ -54,7 +66,7 @@ uint32_t upmu_perf_most_rate(const struct upmu_perf *perf);
 /* Is `paranoid` above `level`, and the caller no administrator (may_all())? */
 bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level);
 
-/* ---- perf_names.c: types and configurations to events ---- */
+/* ---- perf_names.c: encode the type and config of attributes as an event of a PMU ---- */
 
 #define UPMU_PERF_TEXT 96 /* bytes of the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
 
@@ -69,13 +81,16 @@ bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 
-/* Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL. */
+/*
+ * Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL: the
+ * attributes are not valid, or exclude both user mode and the kernel's.
+ */
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event);
 
 /* Return the negative errno for a status, or 0 for UPMU_OK. */
 int upmu_perf_errno(enum upmu_status status);
 
-/* ---- perf_group.c: a group is one session ---- */
+/* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 
 /*
  * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The group must be
@@ -86,7 +101,7 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
 /* Take an event out of its task's list, and set event->task to NULL.  Afterwards the task may end. */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
 
-/* Is an event a software event? */
+/* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
 /*
@@ -96,16 +111,19 @@ bool upmu_perf_is_software(const struct upmu_perf_event *event);
 void upmu_perf_hold(const struct upmu_perf_event *event);
 
 /*
- * Make the session of a group anew from its enabled hardware events, and start it, if the leader is enabled.  Counts
- * until now stay in the events.  A group that is not pinned is a sharing session, and waits where its counters are in
- * use. Returns 0, or why the group does not count, with leader->failed set.  For a pinned group every such failure is
- * 0, with leader->failed set.
+ * Make the session of a stopped group anew from its enabled hardware events, and start it and the enabled software
+ * events. Counts until now stay in the events.  A group that is not pinned is a sharing session, and waits where its
+ * counters are in use.
+ *
+ * Returns 0, also where nothing was started: the leader is disabled or has failed, the task has ended, or the CPU is
+ * offline.  Else a negative errno: the group cannot count, and leader->failed is set.  For a pinned group that, too, is
+ * 0.
  */
 int upmu_perf_group_start(struct upmu_perf_event *leader);
 
 /*
- * Take an event out of its group and its task.  If it leads, each of the others becomes a group of its own.  Returns 0,
- * or -EBUSY: nothing is changed.
+ * Stop the group of an event, take the event out of it and out of its task, and start the rest again.  If the event
+ * leads, each of the others becomes a group of its own.  Returns 0, or a negative errno (-EBUSY): nothing is changed.
  */
 int upmu_perf_remove(struct upmu_perf_event *event);
 
@@ -124,7 +142,7 @@ int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event 
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count);
 
-/* ---- perf_inherit.c: events of children ---- */
+/* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
 
 /*
  * Store the sums of raw counts and times of an event and of all that were inherited from it.  Returns 0, or a negative
@@ -149,13 +167,14 @@ void upmu_perf_child_end(struct upmu_perf_event *event);
 /* Return the bytes that a read of an event gives, if its group has so many events. */
 size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);
 
-/* Return the number of events of a group. */
+/* Return the number of events of a group, its leader included; 1 for an event without siblings. */
 unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
 
 /* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */
 
 /*
- * Let a software event begin to count (not if its task does not run on the CPU that it is limited to), or end to count.
+ * soft_begin(): let a software event begin to count; nothing is done if it counts already, or is limited to a CPU that
+ * its task does not run on now.  soft_end(): let it end, and keep its count and times.
  */
 void upmu_perf_soft_begin(struct upmu_perf_event *event);
 void upmu_perf_soft_end(struct upmu_perf_event *event);

@@ -18,15 +18,15 @@ extern "C" {
 /* largest size that a program may give; all bytes beyond the known ones must be 0 */
 #define UPMU_PERF_ATTR_BYTES_MOST 4096u
 
-/* struct perf_event_attr: the same for 32 and 64 bits. */
+/* struct perf_event_attr of Linux: what a program asks for at an open.  The layout is the same for 32 and 64 bits. */
 struct upmu_perf_attr {
-    uint32_t type;          /* enum upmu_perf_type, or that of a PMU */
+    uint32_t type;          /* enum upmu_perf_type, or the number of a PMU in its file `type` */
     uint32_t size;          /* bytes of this structure that the program gives */
     uint64_t config;        /* the event of the type */
     uint64_t sample_period; /* events between two samples; with UPMU_PERF_FREQ: samples a second */
     uint64_t sample_type;   /* UPMU_PERF_SAMPLE_... */
     uint64_t read_format;   /* UPMU_PERF_READ_... */
-    uint64_t flags;         /* UPMU_PERF_DISABLED and so on, and UPMU_PERF_PRECISE */
+    uint64_t flags;         /* bits UPMU_PERF_DISABLED, ..., and the two bits UPMU_PERF_PRECISE */
     uint32_t wakeup;        /* a reader is woken after so many samples; with UPMU_PERF_WATERMARK: bytes */
     uint32_t bp_type;
     uint64_t config1;
@@ -34,13 +34,13 @@ struct upmu_perf_attr {
     uint64_t branch_sample_type; /* UPMU_PERF_BRANCH_... */
     uint64_t sample_regs_user;
     uint32_t sample_stack_user; /* bytes */
-    int32_t clockid;            /* with UPMU_PERF_USE_CLOCKID */
+    int32_t clockid;            /* number of the clock for records, as in Linux; used only with UPMU_PERF_USE_CLOCKID */
     uint64_t sample_regs_intr;
     uint32_t aux_watermark;
-    uint16_t sample_max_stack; /* callers of a sample; 0: the system's limit */
+    uint16_t sample_max_stack; /* the most callers of a sample; 0: upmu_perf.max_stack */
     uint16_t reserved_2;
     uint32_t aux_sample_size;
-    uint32_t aux_action; /* bits 0 to 2; the others are reserved */
+    uint32_t aux_action; /* actions on traces (AUX), in bits 2:0; the other bits are refused */
     uint64_t sig_data;
     uint64_t config3;
 };
@@ -55,10 +55,13 @@ enum upmu_perf_type {
     UPMU_PERF_TYPE_BREAKPOINT = 5
 };
 
-/* config of UPMU_PERF_TYPE_HARDWARE: bits 31:0; bits 63:32 are the type of a PMU, or 0. */
+/*
+ * Number of generic events: values of config, bits 31:0, with UPMU_PERF_TYPE_HARDWARE.  Bits 63:32 are the type of the
+ * PMU that is to count, or 0.
+ */
 #define UPMU_PERF_HARDWARE_EVENTS 10u
 
-/* config of UPMU_PERF_TYPE_SOFTWARE. */
+/* Software events: values of config with UPMU_PERF_TYPE_SOFTWARE. */
 enum upmu_perf_software {
     UPMU_PERF_CPU_CLOCK = 0,  /* ns */
     UPMU_PERF_TASK_CLOCK = 1, /* ns that the task ran */
@@ -75,12 +78,15 @@ enum upmu_perf_software {
     UPMU_PERF_SOFTWARE_EVENTS = 12
 };
 
-/* config of UPMU_PERF_TYPE_CACHE: cache in bits 7:0, operation in 15:8, result in 23:16. */
+/*
+ * Parts of config with UPMU_PERF_TYPE_CACHE: the cache in bits 7:0, the operation in 15:8, the result in 23:16.  Each
+ * number below is how many values the part has.
+ */
 #define UPMU_PERF_CACHES 7u
 #define UPMU_PERF_CACHE_OPERATIONS 3u
 #define UPMU_PERF_CACHE_RESULTS 2u
 
-/* Bits of upmu_perf_attr.flags. */
+/* Bits of upmu_perf_attr.flags, at the positions of Linux's bit fields. */
 #define UPMU_PERF_DISABLED (UINT64_C(1) << 0)
 #define UPMU_PERF_INHERIT (UINT64_C(1) << 1)
 #define UPMU_PERF_PINNED (UINT64_C(1) << 2)
@@ -104,7 +110,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_SIGTRAP (UINT64_C(1) << 37)
 #define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* mask of all known bits */
 
-/* Bits of upmu_perf_attr.sample_type. */
+/* Bits of upmu_perf_attr.sample_type: what a sample is to contain. */
 #define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
 #define UPMU_PERF_SAMPLE_READ (UINT64_C(1) << 4)
 #define UPMU_PERF_SAMPLE_CALLCHAIN (UINT64_C(1) << 5)
@@ -118,7 +124,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
 #define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* mask of all known bits */
 
-/* Bits of upmu_perf_attr.branch_sample_type. */
+/* Bits of upmu_perf_attr.branch_sample_type: which branches a sample is to contain. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
 #define UPMU_PERF_BRANCH_USER UINT64_C(1)
 #define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* mask of all known bits */
@@ -164,7 +170,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_IOC_QUERY_BPF_32 0xc004240au
 #define UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32 0x4004240bu
 
-/* ---- Errors: the results of the calls are these, negative ---- */
+/* ---- Errors: a call that fails returns one of these numbers with a minus sign ---- */
 
 enum upmu_perf_errno {
     UPMU_PERF_EPERM = 1,

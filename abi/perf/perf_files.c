@@ -122,7 +122,7 @@ static void emit_pmu(const struct upmu_perf *perf, upmu_perf_emit *emit, const s
 
     emit_number(perf, emit, CPU "type", UPMU_PERF_TYPE_RAW);
     emit_number(perf, emit, CPU "caps/max_precise", 0);
-    if (!fields) /* raw words of other families have other fields */
+    if (!fields) /* raw words of other PMUs than Intel's and AMD's have other fields */
         return;
     for (const struct field *field = fields; field->path; field++)
         if ((pmu->capabilities & field->capability) == field->capability)

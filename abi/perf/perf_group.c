@@ -103,7 +103,7 @@ static enum upmu_status session_make(struct upmu_session *session, struct upmu_p
     return status == UPMU_OK ? upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED)) : status;
 }
 
-/* The session is tried on a thread that runs nowhere, so that no CPU has to be reached. */
+/* more->session is attached to a thread that does not run: placement is tried, and no CPU has to be reached. */
 int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
     struct upmu_thread thread;
@@ -131,7 +131,10 @@ static void group_fail(struct upmu_perf_event *leader)
     (void)upmu_session_close(&leader->session);
 }
 
-/* May a group count: is it enabled, and are its task and its CPU there? */
+/*
+ * Is a group to be started: its leader is enabled and has not failed, its task has not ended, and the CPU to which it
+ * is limited, if any, is online?
+ */
 static bool group_counts(const struct upmu_perf_event *leader)
 {
     return leader->enabled && !leader->failed && (!leader->of_task || leader->task) &&
@@ -204,7 +207,7 @@ int upmu_perf_group_stop(struct upmu_perf_event *leader)
     return 0;
 }
 
-/* ---- An event leaves ---- */
+/* ---- An event leaves its group and its task ---- */
 
 static void event_unlink(struct upmu_perf_event *event)
 {

@@ -40,7 +40,7 @@ static bool is_of_cgroup(const struct request *request)
     return request->flags & UPMU_PERF_FLAG_PID_CGROUP;
 }
 
-/* ---- Checks, in their order ---- */
+/* ---- Checks of an open, in the order in which Linux makes them; each returns 0 or a negative errno ---- */
 
 static int check_files(struct request *request)
 {

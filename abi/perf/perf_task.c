@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Notes of the host: tasks begin, run, execute another program and end; faults and migrations happen.
- */
+/* Notes of the host about tasks: switches, faults, migrations, exec, exit and fork. */
 #include <string.h>
 #include "abi/perf/perf_core.h"
 

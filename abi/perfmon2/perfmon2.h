@@ -25,8 +25,8 @@ extern "C" {
 #endif
 
 /*
- * A user of the host, with limits for its contexts. The structure must stay in memory until the user's last context has
- * ended.
+ * A user of the host: the limits of this user's contexts, and what they use. The structure must stay in memory until
+ * the user's last context has ended.
  */
 struct upmu_pfm_owner {
     void *host;             /* for the host's use */
@@ -38,7 +38,7 @@ struct upmu_pfm_owner {
     size_t bytes;
 };
 
-/* Rights, as upmu/abi.h has them for every interface. */
+/* Rights that an event can need: other names for those of upmu/abi.h. */
 #define UPMU_PFM_KERNEL UPMU_RIGHT_KERNEL
 #define UPMU_PFM_BEYOND UPMU_RIGHT_BEYOND
 #define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED
@@ -46,40 +46,51 @@ struct upmu_pfm_owner {
 
 /* Functions and limits of the host, for all contexts. A hook that is NULL has a default. */
 struct upmu_pfm {
-    struct upmu_machine *machine; /* the machine whose CPUs count */
-    void *context;                /* first argument of each function */
-    /* Copy from and to the memory of the calling program; false: the program has no such memory. */
+    struct upmu_machine *machine; /* the machine on whose CPUs the contexts count */
+    void *context;                /* first argument of each hook */
+    /*
+     * copy_in reads `bytes` bytes of the calling program's memory at `user`, copy_out writes them. False: the program
+     * has no such memory, or may not access it. Both hooks are mandatory.
+     */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
-    /* In these functions `owner` is the context's owner; NULL if it was NULL when the context was created. */
+    /* `owner` of the hooks below: the owner with which the context was created; it may be NULL. */
     /*
      * May the owner create a context with these flags (PFM_FL_)? Hook NULL: any context except one of a CPU, which
      * counts all threads there.
      */
     bool (*may_create)(void *context, struct upmu_pfm_owner *owner, uint32_t flags);
     /*
-     * May the owner use an event that needs these UPMU_PFM_ rights (perhaps none)? Called whenever a context is loaded
-     * or loaded anew. `event` NULL: may the owner have UPMU_PFM_ADDRESSES? Called when a context is created and when it
+     * May the owner use an event that needs the rights `rights`: UPMU_PFM_ bits, or 0? Called for each event when a
+     * context is loaded, or loaded anew after a write of registers. With `event` NULL and UPMU_PFM_ADDRESSES: if the
+     * answer is false, samples and messages hide the kernel's addresses; called when a context is created and when it
      * is loaded. Hook NULL: the owner may only use events that need no right.
      */
     bool (*may_use)(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights);
     /*
-     * Return the thread with a number; NULL: the owner may not monitor such a thread. *out_cpu: the CPU that runs the
-     * thread, or NULL.
+     * Return the thread that has the number `number`; NULL: there is none, or the owner may not monitor it. *out_cpu
+     * becomes the CPU that runs the thread; it is NULL at the call, and stays NULL if the thread does not run. Hook
+     * NULL: no context can be loaded to a thread.
      */
     struct upmu_thread *(*find_thread)(void *context, struct upmu_pfm_owner *owner, uint32_t number,
                                        struct upmu_cpu **out_cpu);
-    /* Return the CPU with a number; NULL: the owner may not monitor such a CPU. */
+    /*
+     * Return the CPU that has the number `number`; NULL: there is none, or the owner may not monitor it. Hook NULL: no
+     * context can be loaded to a CPU.
+     */
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
     /* the sampling formats that programs may name; the last pointer is NULL */
     const struct upmu_format *const *formats;
     const struct upmu_notify *notify;
-    uint32_t most_contexts; /* most contexts of all owners together; 0: any number */
+    uint32_t most_contexts; /* the most contexts that all owners together may have at a time; 0: any number */
     /* private */
     uint32_t contexts;
 };
 
-/* A set of registers as the program wrote them. All fields are private. */
+/*
+ * One event set of a context: the registers as the program wrote them, and the set of the session that counts for them.
+ * All fields are private.
+ */
 struct upmu_pfm_set {
     bool used;
     uint16_t number;
@@ -88,27 +99,30 @@ struct upmu_pfm_set {
     uint32_t pmcs[UPMU_REGISTERS / 32]; /* bit n: the program has written the PMC of row n */
     uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the session's set; 0xff: no event */
     uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD that are left until the switch to the next set */
-    uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when the count of its event was 0 */
+    /* by counter: value that the PMD has when the count of its event is 0; not used for a PMD that samples */
+    uint64_t origin[UPMU_COUNTERS];
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* set of the session's chain for this one; set 0 has the session's first set */
+    /* the session's set that counts for this one; not used by set 0, for which upmu_session.set counts */
+    struct upmu_set own;
 };
 
-/* Memory of one context, which stays until the context's last reference is given up. */
+/* The memory of one context, given by the host; it must stay until upmu_pfm_close() has set *out_last. */
 struct upmu_pfm_memory {
     struct upmu_pfm_set *sets; /* the first is set 0 */
     unsigned set_count;        /* entries of `sets` */
-    void *vector;              /* aligned for uint64_t; room for the longest vector of a call */
+    /* memory for a vector that a call copies from the program, aligned as uint64_t; longer vectors are refused */
+    void *vector;
     size_t vector_bytes;       /* of `vector` */
     struct upmu_message *messages; /* queue of the context */
     uint32_t message_count;    /* a power of two */
-    void *ring;                /* memory for samples; may be NULL */
+    void *ring;                /* memory for the session's ring of samples; NULL: no samples are stored */
     size_t ring_bytes;         /* of `ring` */
 };
 
 /* A context: the object behind a descriptor of perfmon2. */
 struct upmu_pfm_context {
-    struct upmu_session session; /* the session that the context drives */
+    struct upmu_session session; /* the session that counts for the context */
     /* private */
     struct upmu_pfm *pfm;
     struct upmu_pfm_owner *owner;
@@ -134,13 +148,16 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
                                          struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
                                          uint32_t flags, const char *name, const void *argument, size_t argument_bytes);
 
-/* Add a reference to a context whose descriptor was duplicated. Context: any. */
+/*
+ * Add a reference to a context, because a descriptor of it was duplicated: upmu_pfm_close() is called once more then.
+ * Context: any.
+ */
 void upmu_pfm_share(struct upmu_pfm_context *context);
 
 /*
  * close(): give up a reference to a context. Giving up the last one closes the session, and *out_last is true: the
- * context's memory may be freed. If the session could not be stopped here, the status is that of upmu_session_close(),
- * and the reference stays.
+ * context's memory may be freed. So it is also after UPMU_ERR_PORT (a register faulted). With any other status of
+ * upmu_session_close() than these two, the session could not be stopped here, and the reference stays.
  *
  * Context: as upmu_session_close().
  */
@@ -148,7 +165,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last);
 
 /*
- * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): write or read the registers in a vector of `bytes`.
+ * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): write or read the registers that a vector names. `user` is the
+ * program's vector of `bytes` bytes, with elements pfarg_pmc or pfarg_pmd; a read stores its values there.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field); UPMU_ERR_NO_SPACE (longer than
  * memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no program may set; if the context is loaded, an event that

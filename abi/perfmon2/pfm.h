@@ -16,12 +16,13 @@
 /* pfm_create_context() */
 #define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as it masks the session */
 #define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
-#define PFM_FL_SMPL_FMT 0x04     /* a sampling format is named */
+#define PFM_FL_SMPL_FMT 0x04     /* a sampling format of the host is named, and can have an argument */
 #define PFM_FL_OVFL_NO_MSG 0x08  /* overflows make no messages */
 
 /* pfm_start() */
 #define PFM_STARTFL_SET 0x1     /* the call's argument `set` is the set to begin with */
-#define PFM_STARTFL_RESTART 0x2 /* end the mask of a session that a message has masked */
+/* restart a masked session; if it runs, only let a thread continue that a message has blocked */
+#define PFM_STARTFL_RESTART 0x2
 
 #define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD has the width of the hardware's counter */
 
@@ -34,17 +35,18 @@ struct pfarg_pmc {
 };
 
 #define PFM_PMDFL_SMPL 0x1        /* reg_reset_pmds, reg_smpl_pmds and reg_smpl_eventid are used */
-#define PFM_PMDFL_SWITCH 0x2      /* reg_ovfl_switch_cnt is used */
-#define PFM_PMDFL_OVFL_NOTIFY 0x4 /* an overflow makes a message */
-#define PFM_PMDFL_RANDOM 0x8      /* reset values are made random by reg_random_mask */
+#define PFM_PMDFL_SWITCH 0x2 /* reg_ovfl_switch_cnt is used: overflows of this PMD until the next set becomes active */
+#define PFM_PMDFL_OVFL_NOTIFY 0x4 /* an overflow of the PMD makes a message */
+#define PFM_PMDFL_RANDOM 0x8      /* each period but the first is longer by a random number & reg_random_mask */
 
 struct pfarg_pmd {
     uint16_t reg_num;
     uint16_t reg_set;
     uint32_t reg_flags;
     uint64_t reg_value;
-    uint64_t reg_long_reset;  /* value after an overflow with a message */
-    uint64_t reg_short_reset; /* value after any other overflow */
+    /* value of the PMD when a session that its overflow has masked is restarted; 0: reg_short_reset */
+    uint64_t reg_long_reset;
+    uint64_t reg_short_reset; /* value of the PMD after any other overflow; 0: reg_value, as it was written */
     uint64_t reg_last_reset_val;
     uint64_t reg_ovfl_switch_cnt;
     uint64_t reg_reset_pmds[PFM_PMD_BV];
@@ -88,7 +90,7 @@ struct pfarg_setinfo {
     uint32_t set_flags;
     uint64_t set_ovfl_pmds[PFM_PMD_BV];
     uint64_t set_runs;
-    uint64_t set_timeout; /* the timeout in effect; active set: the time that is left */
+    uint64_t set_timeout; /* set's timeout in ns, rounded up to ticks; for the active set the part of it that is left */
     uint64_t set_act_duration;
     uint64_t set_avail_pmcs[PFM_PMC_BV];
     uint64_t set_avail_pmds[PFM_PMD_BV];
@@ -106,8 +108,7 @@ struct pfarg_ctx {
 };
 
 /*
- * The structures pfarg_pmc and pfarg_pmd of section 9. They are equal now, but separate types, because they may
- * diverge.
+ * The elements of section 9 for PMCs and for PMDs. The two structures are equal now; two types let them differ later.
  */
 struct pfarg_pmc9 {
     uint16_t reg_num;

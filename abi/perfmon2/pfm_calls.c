@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The calls of section 10 that concern a context as a whole.
- */
+/* The calls of section 10 for whole contexts: create, share, close; load, unload; start, stop; read messages. */
 #include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -139,7 +137,7 @@ static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_
         cpu = pfm->find_cpu ? pfm->find_cpu(pfm->context, context->owner, target) : NULL;
         if (!cpu)
             return UPMU_ERR_INVALID;
-        /* The caller must run on that CPU: no remote call is made. */
+        /* The program must run on the CPU that it monitors: no call is made on another CPU. */
         if (!upmu_machine_runs_on(pfm->machine, cpu))
             return UPMU_ERR_WRONG_CPU;
         return upmu_session_attach_cpu(&context->session, cpu);

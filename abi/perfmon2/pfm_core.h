@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations for the parts of the perfmon2 layer.
- */
+/* Functions that the files of the perfmon2 layer call from each other: sets, registers, rights, events. */
 #ifndef UPMU_ABI_PERFMON2_CORE_H
 #define UPMU_ABI_PERFMON2_CORE_H
 
@@ -14,7 +12,7 @@ static inline const struct upmu_pmu *upmu_pfm_pmu(const struct upmu_pfm_context 
     return &context->pfm->machine->pmu[0];
 }
 
-/* Return the set with a number; NULL: the context has none. */
+/* Return the set of a context that has the number `number`; NULL: the context has no such set. */
 struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number);
 
 /* Return the set of the session's chain with the number of a context's set; set->own, if the chain has none. */
@@ -28,13 +26,16 @@ struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu
 enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
                                 size_t *out_count);
 
-/* Return the counter whose PMD has this number, or UPMU_NO_COUNTER. */
+/* Return the counter whose PMD has the number `number`; UPMU_NO_COUNTER: no counter has, or it is a metric. */
 unsigned upmu_pfm_counter(const struct upmu_pmu *pmu, unsigned number);
 
-/* Is this the number of a PMC, which programs may write? */
+/*
+ * Is `number` that of a PMC, a register that programs may write: a select, a payload register, an ESCR, or the control
+ * of fixed counters, which this PMU has?
+ */
 bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number);
 
-/* Set the bit of a register's number in a bit vector. */
+/* Set the bit of register `number` in a bit vector (words of 64 bits, the lowest number first). */
 void upmu_pfm_set_bit(uint64_t *bits, unsigned number);
 
 /* Write PMCs, write PMDs, read PMDs: the `count` elements in memory.vector. fill_pmds() stores the values there. */
@@ -42,7 +43,10 @@ enum upmu_status upmu_pfm_take_pmcs(struct upmu_pfm_context *context, size_t cou
 enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t count);
 
-/* Does a hook give the context's owner these rights (UPMU_PFM_) for an event? */
+/*
+ * May the owner of a context use an event that needs the rights `rights` (UPMU_PFM_)? The hook may_use() says so;
+ * without it only an event that needs no right may be used.
+ */
 bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_event *event, uint32_t rights);
 
 /* May the owner use all events that the sets of the session have now? */
@@ -61,14 +65,19 @@ void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, cons
  */
 enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 
-/* Read the value of a PMD as of now. Returns UPMU_OK or a failure of upmu_set_read(). */
+/*
+ * Store the value that a PMD has now. A PMD without an event, or of a context that is not loaded, has the value that
+ * the context keeps. Returns UPMU_OK or a failure of upmu_set_read().
+ */
 enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
                                 uint64_t *out_value);
 
-/* Return the value that a PMD was last set to, by an overflow or by its program. */
+/*
+ * Return the value at which the present period of a PMD began; of a PMD that counts, the value that its program wrote.
+ */
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter);
 
-/* Return the mask of the counters whose PMDs a message reports. */
+/* Return the mask of the counters that overflowed, by a message in the queue of a context's session. */
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message);
 
 /*

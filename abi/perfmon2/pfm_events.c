@@ -14,7 +14,10 @@
 /* The longest period of an event. A PMD that is further from its overflow begins with this period. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
-/* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
+/*
+ * Bits of a select of Intel's general counters (Intel SDM vol 3, IA32_PERFEVTSELx), and of a counter's field in the
+ * control register of fixed counters: count user mode, the kernel's mode, both hyper-threads (ANY).
+ */
 #define SELECT_USR (UINT64_C(1) << 16)
 #define SELECT_OS (UINT64_C(1) << 17)
 #define SELECT_ANY (UINT64_C(1) << 21)
@@ -42,7 +45,10 @@ static uint64_t period_until_overflow(uint64_t value)
     return period - 1u >= LONGEST ? LONGEST : period;
 }
 
-/* Return the select word of a fixed counter, made of its field in the control register; 0: the counter is off. */
+/*
+ * Return a select word for the event of a fixed counter, with the privileges of the counter's field in the control
+ * register; 0: the field has neither mode, or the library knows no event of this fixed counter.
+ */
 static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter)
 {
     unsigned index = counter - UPMU_FIXED_COUNTER(0);
@@ -63,7 +69,11 @@ static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *se
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* Make the event of a select word, with the value of the payload register (NetBurst: the ESCR) that the word uses. */
+/*
+ * Make the event of a select word for a counter, with the value of the payload register (NetBurst: the ESCR) that the
+ * word uses there. If the program has set no such register, the payload is 0; on NetBurst the status is
+ * UPMU_ERR_INVALID.
+ */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {
@@ -107,7 +117,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     return UPMU_OK;
 }
 
-/* Return the mask of the events of a set that count for the PMDs of a bit vector. */
+/* Return the mask of those events of a set whose PMDs are in the bit vector `pmds`. */
 static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
 {
     uint32_t events = 0;

@@ -23,7 +23,8 @@ static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, un
 }
 
 /*
- * Return the bits of a PMC that a program may set: those of events, and those that upmu sets itself, which are ignored.
+ * Return the bits of a PMC that a program may set: bits that raw events may have, and bits that upmu sets itself
+ * (enable, interrupt), which have no effect.
  */
 static uint64_t writable_bits(const struct upmu_pmu *pmu, unsigned number)
 {
@@ -42,7 +43,7 @@ bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number)
     kind = class_of(pmu, number)->kind;
     if (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_PAYLOAD)
         return true;
-    /* Control of fixed counters and ESCRs are PMCs; the register that gates all counters is not. */
+    /* The control of fixed counters and the ESCRs are PMCs; the register that enables all counters is none. */
     return kind == UPMU_KIND_CONTROL && class_of(pmu, number)->session;
 }
 
@@ -260,7 +261,7 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     if (!upmu_pfm_find_set(context, pmd->reg_set) || upmu_pfm_counter(pmu, pmd->reg_num) == UPMU_NO_COUNTER ||
         (pmd->reg_flags & ~(uint32_t)PMD_FLAGS) || !all_zero(pmd->reg_reserved2, sizeof pmd->reg_reserved2))
         return UPMU_ERR_INVALID;
-    /* Fields are ignored without their flag. */
+    /* Fields of a flag that is not set are not checked. */
     if ((pmd->reg_flags & PFM_PMDFL_SMPL) &&
         (!are_pmds(pmu, pmd->reg_reset_pmds) || !are_pmds(pmu, pmd->reg_smpl_pmds)))
         return UPMU_ERR_INVALID;
@@ -293,7 +294,10 @@ static enum upmu_status can_read(struct upmu_pfm_context *context, const struct 
                           upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num), &value);
 }
 
-/* Give a PMD its new contents, and store the old ones in the element, except number and set. */
+/*
+ * Give a PMD its new contents, and store the old ones in the element, except number and set. In a loaded session an
+ * event that counts continues from the written value.
+ */
 static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -348,7 +352,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
         return status;
     due = reload.due;
     for (size_t i = 0; i < count; i++) {
-        /* The written value begins the next period: the counter's long reset is not due any more. */
+        /* The written value replaces the long period that a masked event of this PMD would begin (reload.due). */
         if (pmd[i].reg_set == reload.active)
             change_bit(&reload.due, upmu_pfm_counter(upmu_pfm_pmu(context), pmd[i].reg_num), false);
         take_pmd(context, &pmd[i]);

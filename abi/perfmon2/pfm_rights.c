@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights and limits of a context's owner. The library asks the host for every right that an event needs; a right that
- * no hook gives is refused.
+ * Rights and limits of a context's owner: the host is asked for every right that an event needs (without a hook the
+ * right is refused); contexts and bytes of memory are counted.
  */
 #include <abi/perfmon2/pfm_core.h>
 
@@ -25,7 +25,7 @@ bool upmu_pfm_may_use_all(struct upmu_pfm_context *context)
     return true;
 }
 
-/* ---- Contexts and memory of an owner ---- */
+/* ---- Counting contexts and their memory against the limits of all owners and of one owner ---- */
 
 /*
  * Add 1 to *count; false: *count has reached `most` (0: there is no limit). Several CPUs may create contexts at once:

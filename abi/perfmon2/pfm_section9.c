@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of section 9: their elements are converted to those of section 10, in place.
+ * The calls of section 9: each converts its elements to those of section 10, in memory.vector, and makes the call of
+ * section 10.
  */
 #include <abi/perfmon2/pfm_core.h>
 
@@ -28,7 +29,7 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument, argument_bytes);
 }
 
-/* An element of section 9, of either kind: the types are alike, as is asserted below. */
+/* An element of section 9, pfarg_pmc9 or pfarg_pmd9: both have this layout, as the assertion below checks. */
 struct element9 {
     uint16_t reg_num;
     uint16_t padding[3];
@@ -62,14 +63,17 @@ static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const v
     return status;
 }
 
-/* Convert elements to the longer ones of section 10: from the last one on, because they are in the same memory. */
+/*
+ * Convert the `count` elements in memory.vector to elements of section 10, of `widened` bytes, in the same place. The
+ * last one comes first: a longer element overwrites those behind it only.
+ */
 static void widen_elements(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {
         struct element9 from = ((const struct element9 *)context->memory.vector)[count];
         char *to = (char *)context->memory.vector + count * widened;
 
-        /* Elements of section 10 begin with number, set and flags, then the value. */
+        /* Set and flags, which stand between number and value, become 0. */
         __builtin_memset(to, 0, widened);
         __builtin_memcpy(to, &from.reg_num, sizeof from.reg_num);
         __builtin_memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);

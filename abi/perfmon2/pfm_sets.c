@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Event sets of a context: create, delete and describe them.
- */
+/* Event sets of a context: check and create them, delete them, and describe them to the program. */
 #include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>

@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-#define PMC_VERSION 0x01000000u /* the major number changes with the layouts below */
+/* version of the interface; bits 31:24, the major number, change with the layouts of the structures below */
+#define PMC_VERSION 0x01000000u
 
 /*
  * An id: bits 9:0 index, 21:10 generation, 25:22 mode, 31:26 class. A released id can be given again after 4,095 other
@@ -22,7 +23,8 @@ typedef uint32_t pmc_id_t;
 typedef uint64_t pmc_value_t;
 #define PMC_ID_INVALID 0xffffffffu
 
-enum pmc_mode { PMC_MODE_SS, PMC_MODE_SC, PMC_MODE_TS, PMC_MODE_TC }; /* system, thread; sampling, counting */
+/* two letters: what is counted, S the whole CPU (system), T one thread; and how, S sampling, C counting */
+enum pmc_mode { PMC_MODE_SS, PMC_MODE_SC, PMC_MODE_TS, PMC_MODE_TC };
 enum pmc_class {
     PMC_CLASS_TSC,
     PMC_CLASS_SOFT,
@@ -77,9 +79,10 @@ struct pmc_driverstats {
     uint64_t pm_allocated, pm_refused, pm_samples, pm_lost, pm_log_records, pm_log_dropped;
 };
 
-/* ---- libpmc: each function returns 0, or -1 with the reason in pmc_errno ---- */
+/* ---- libpmc: the calls of a program. A call returns 0, or -1 with the reason in pmc_errno, but for the names ---- */
 
-#ifndef pmc_errno /* compile with -Dpmc_errno=errno to use your C library's */
+/* To use your C library's errno, compile pmc_client.c and the program with -include errno.h -Dpmc_errno=errno. */
+#ifndef pmc_errno
 extern int pmc_errno;
 #endif
 
@@ -94,16 +97,19 @@ int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
 int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* *out_index: the value of ECX for RDPMC */
 
 /*
- * Allocate a PMC. `spec`: name, qualifiers and, in front, an optional row index: "instructions,usr", "12
- * p4-branch-retired,mask=mmtm".
+ * Allocate a PMC; its id becomes *out_id. `spec` is an event in the syntax of docs/EVENTS.md: an optional index of the
+ * counter, the name, qualifiers: "instructions,usr", "12 p4-branch-retired,mask=mmtm". `count`: in a sampling mode the
+ * period, else the count to begin at. `cpu`: the CPU in a system mode; not used in a thread mode.
  */
 int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, pmc_id_t *out_id, uint64_t count);
 int pmc_release(pmc_id_t id);
-int pmc_attach(pmc_id_t id, int32_t pid); /* pid 0: the program itself */
+/* attach a PMC in a thread mode to the thread that the host finds for `pid`; 0: the program itself */
+int pmc_attach(pmc_id_t id, int32_t pid);
 int pmc_detach(pmc_id_t id, int32_t pid);
 int pmc_start(pmc_id_t id);
 int pmc_stop(pmc_id_t id);
-int pmc_read(pmc_id_t id, pmc_value_t *out_value); /* in a sampling mode: events until the next sample */
+/* the count; in a sampling mode the number of events until the next sample */
+int pmc_read(pmc_id_t id, pmc_value_t *out_value);
 int pmc_write(pmc_id_t id, pmc_value_t value);
 int pmc_rw(pmc_id_t id, pmc_value_t value, pmc_value_t *out_old);
 int pmc_set(pmc_id_t id, pmc_value_t period); /* for a sampling mode; the PMC must not run */
@@ -123,10 +129,13 @@ const char *pmc_name_of_state(enum pmc_state state);
 const char *pmc_name_of_disposition(enum pmc_disp disposition);
 const char *pmc_name_of_capability(uint32_t capability); /* name of the lowest bit that is set */
 
-/* Call the kernel. The program's system defines this function. Returns 0, or a number of errno. */
+/*
+ * Pass an operation and its argument, a structure of `bytes` bytes, to the kernel (upmu_pmc_syscall()). The program's
+ * system defines this function. Returns 0, or a number of errno.
+ */
 int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
 
-/* ---- Between program and kernel ---- */
+/* ---- Between program and kernel: the operations, and the structures that are their arguments ---- */
 
 enum pmc_op {
     PMC_OP_INIT,     /* struct pmc_op_info */
@@ -158,7 +167,7 @@ struct pmc_op_pmcallocate {
     uint32_t pm_caps; /* answer */
     int32_t pm_cpu;
     uint32_t pm_flags, pm_mode;
-    pmc_value_t pm_count; /* in a sampling mode the period, else the count to begin at */
+    pmc_value_t pm_count; /* in a sampling mode the period in events, else the count at which the PMC begins */
     int32_t pm_row;       /* index of the counter among those of the event's kind (general or fixed), or PMC_ROW_ANY */
     pmc_id_t pm_pmcid;    /* answer */
 };
@@ -193,22 +202,24 @@ struct pmc_op_name {
     char pm_name[64];
 };
 
-/* ---- The log: records of 8-aligned length ---- */
+/* ---- The log: its records, each of a multiple of 8 bytes ---- */
 
 enum pmclog_type {
-    PMCLOG_TYPE_INITIALIZE = 1, /* struct pmclog_words: version */
+    PMCLOG_TYPE_INITIALIZE = 1, /* struct pmclog_words: PMC_VERSION, 0; the first record */
     PMCLOG_TYPE_PMCALLOCATE,    /* struct pmclog_allocate */
-    PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id, process */
-    PMCLOG_TYPE_PROCCSW,        /* struct pmclog_value: id, process, value */
-    PMCLOG_TYPE_PCSAMPLE,       /* struct pmclog_value: id, flags (1: user mode), address */
-    PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: data */
+    PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id of the PMC, process to which it was attached */
+    /* struct pmclog_value: id of the PMC, thread that was switched away (its pid), count of the PMC */
+    PMCLOG_TYPE_PROCCSW,
+    /* struct pmclog_value: id of the PMC, 1 in user mode or else 0, address of the interrupted instruction */
+    PMCLOG_TYPE_PCSAMPLE,
+    PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: the data of pmc_writelog(), 0 */
     PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: how many records before this one found no room */
     PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words */
 };
 
 struct pmclog_header {
     uint16_t pl_length, pl_type;
-    uint32_t pl_sequence; /* number of records before this one, dropped ones included */
+    uint32_t pl_sequence; /* number of records of this log before this one, with those that were dropped */
 };
 
 struct pmclog_words {

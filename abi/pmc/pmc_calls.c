@@ -58,7 +58,11 @@ static bool may_use(const struct upmu_pmcs *pmcs, uint32_t owner, const struct u
     return !rights || upmu_pmc_may_system(pmcs, owner);
 }
 
-/* Encode an event and, unless `row` is PMC_ROW_ANY, limit it to the counter of this row. */
+/*
+ * Parse and encode the event `spec` for a PMU. If `row` is not PMC_ROW_ANY, pin the event to the counter with this
+ * index among the counters of its kind. UPMU_ERR_BAD_VALUE: no counter has the index; UPMU_ERR_DOES_NOT_FIT: the event
+ * cannot be counted there.
+ */
 static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
                                     struct upmu_why *why)
 {
@@ -317,7 +321,7 @@ enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t i
     return status;
 }
 
-/* ---- The system call ---- */
+/* ---- The system call: copy the argument, carry out the operation, copy the answer ---- */
 
 union argument {
     struct pmc_op_info info;

@@ -34,7 +34,7 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
     return call_kernel(operation, &argument, sizeof argument);
 }
 
-/* ---- Names: known to the kernel, or to the program ---- */
+/* ---- Names of events: parsed in the program (PMC_LOCAL_NAMES), or by the kernel ---- */
 
 #if PMC_LOCAL_NAMES
 
@@ -42,7 +42,7 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
 #include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
-/* The numbers of errno, which pmc.h does not have. */
+/* Two of errno's numbers, as Linux and FreeBSD have them; pmc.h has none. */
 #define NO_DEVICE 19
 #define BAD_ARGUMENT 22
 
@@ -54,7 +54,10 @@ static int set_errno(int reason)
     return -1;
 }
 
-/* Find the kernel's PMU by its name. The kernel's answer has room only for the first bytes of a long name. */
+/*
+ * Fill in `own` by the name of the PMU that the kernel has answered in `cpus`. That name is cut to its first bytes if
+ * it is long: then `own` is the first known PMU whose name begins so. -1: no such PMU, or it has no catalogue.
+ */
 static int begin_names(void)
 {
     const size_t room = sizeof cpus.pm_cputype - 1;
@@ -82,7 +85,9 @@ static int write_spec(const char *spec, char *out, size_t size)
         return set_errno(BAD_ARGUMENT);
     if (!(seen.counters & ~event.counters))
         return 0;
-    /* The words alone could also be counted on a wrong counter: pin the event to the lowest of the right counters. */
+    /*
+     * From the words alone the kernel would allow counters that the event cannot use: pin it to the lowest that it can.
+     */
     event.attributes |= UPMU_ATTR_PIN;
     for (event.pin = 0; !(event.counters >> event.pin & 1u);)
         event.pin++;

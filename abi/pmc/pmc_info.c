@@ -8,7 +8,7 @@
 
 #if UPMU_NAMES
 
-/* Numbers of errno as FreeBSD and Linux have them. */
+/* Numbers of errno that upmu_pmc_errno() returns: those of Linux. FreeBSD has the same but for NOT_SUPPORTED. */
 enum {
     NO_PERMISSION = 1,
     IO_FAILED = 5,

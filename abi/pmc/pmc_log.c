@@ -83,7 +83,10 @@ static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned
     add_record(pmcs, log, &record, type, sizeof record);
 }
 
-/* Move samples of a log's owner into the log, as long as there is room; true: all were moved. */
+/*
+ * Move samples from the rings of the PMCs of a log's owner into the log as records. Returns true if the rings are empty
+ * now, false if the log has no room for a further record.
+ */
 static bool take_samples(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
     const size_t room = sizeof(struct pmclog_words) + sizeof(struct pmclog_value);

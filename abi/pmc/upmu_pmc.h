@@ -17,8 +17,9 @@
 extern "C" {
 #endif
 
-#define UPMU_PMC_RING_WORDS 128u /* words of the ring with a PMC's samples */
-#define UPMU_PMC_MOST 1024u      /* the most PMCs: the index in an id has 10 bits */
+#define UPMU_PMC_RING_WORDS 128u /* size of a PMC's ring of samples, in words of 64 bits */
+/* the most PMCs of a machine: an id has 10 bits for the index; more of `capacity` is not used */
+#define UPMU_PMC_MOST 1024u
 
 /* A PMC. Its memory is the host's, set to 0 before the first call. */
 struct upmu_pmc {
@@ -30,14 +31,14 @@ struct upmu_pmc {
     uint32_t user;  /* user (user_of()) of the owner when the PMC was allocated */
     uint32_t generation;
     uint32_t flags, caps;
-    int32_t pid; /* thread that the PMC is attached to; 0: none */
+    int32_t pid; /* number of the thread to which a PMC in a thread mode is attached; 0: none, or a system mode */
     uint16_t cpu;
     uint8_t mode, state;
 };
 
 /* The log of one owner. The host sets `bytes` and `size`, and all other fields to 0. */
 struct upmu_pmc_log {
-    uint8_t *bytes; /* records that wait for log_write */
+    uint8_t *bytes; /* memory of the host, for the records that log_write has not been given yet */
     size_t size;    /* size of the memory `bytes`, at least 128 */
     /* private */
     uint32_t owner; /* 0: free */
@@ -52,32 +53,38 @@ struct upmu_pmcs {
     struct upmu_machine *machine;
     struct upmu_pmc *pmcs;
     unsigned capacity;
-    struct upmu_pmc_log *logs; /* a log for each owner that logs at the same time; or NULL */
+    /* array of logs, one for each owner that may have a log open at the same time; NULL: no owner can */
+    struct upmu_pmc_log *logs;
     unsigned log_count;        /* entries of `logs` */
     /*
-     * The most PMCs that the owners of one user, without may_system(), may hold together; 0: a quarter of `capacity`.
-     * The last quarter of `capacity` is always for owners with may_system(). A user without it has at most a quarter of
-     * `logs`, but at least one.
+     * The most PMCs that all owners of one user may have together, for owners without may_system(); 0: a quarter of
+     * `capacity`. The last quarter of `capacity` is for owners with may_system() alone. Of the logs a user without
+     * may_system() can have a quarter, but at least one.
      */
     unsigned most_pmcs;
-    void *context; /* first argument of the hooks */
-    /* Return the CPU with a number; NULL: there is none. */
+    void *context; /* first argument of each hook */
+    /* Return the CPU with number `cpu`, from 0 on without a gap; NULL: there is no such CPU. */
     struct upmu_cpu *(*find_cpu)(void *context, unsigned cpu);
     /*
-     * Return the thread that `owner` may count (pid 0: the owner's own); NULL: the owner may not. *out_cpu: the CPU
-     * that runs the thread, or NULL.
+     * Return the thread number `pid` (0: the owner's own) if `owner` may count it; NULL: there is none, or the owner
+     * may not. *out_cpu becomes the CPU that runs the thread; it is NULL at the call, and stays NULL if the thread does
+     * not run. Hook NULL: no PMC can be attached to a thread.
      */
     struct upmu_thread *(*find_thread)(void *context, uint32_t owner, int32_t pid, struct upmu_cpu **out_cpu);
     /*
-     * Return the number of an owner's user. All processes of a user share its limits. Hook NULL: each owner is a user.
+     * Return the number of the user of the process `owner`. All processes of a user share its limits
+     * (most_pmcs). Hook NULL: each owner is a user of its own.
      */
     uint32_t (*user_of)(void *context, uint32_t owner);
-    /* May an owner count whole CPUs, take counters out of use, see sums of all owners? Hook NULL: only owner 1 may. */
+    /*
+     * May `owner` count whole CPUs, take counters out of use, see sums and PMCs of all owners? Hook NULL: only owner 1
+     * may.
+     */
     bool (*may_system)(void *context, uint32_t owner);
     /*
-     * May an owner use an event that needs these UPMU_RIGHT_ rights (perhaps none)? Called at each allocation. `event`
-     * NULL: may the owner have UPMU_RIGHT_ADDRESSES? Hook NULL: an owner with may_system() has all rights, any other
-     * owner may use events that need none.
+     * May `owner` use an event that needs the rights `rights`: UPMU_RIGHT_ bits, or 0? Called at each allocation; and
+     * once more with `event` NULL and UPMU_RIGHT_ADDRESSES: if the answer is false, samples hide the kernel's
+     * addresses. Hook NULL: an owner with may_system() has all rights, any other owner may use events that need none.
      */
     bool (*may_use)(void *context, uint32_t owner, const struct upmu_event *event, uint32_t rights);
     /*
@@ -86,7 +93,10 @@ struct upmu_pmcs {
      */
     bool (*copy_in)(void *context, void *to, const void *argument, size_t bytes);
     bool (*copy_out)(void *context, void *argument, const void *from, size_t bytes);
-    /* Append to a log file of `owner`, which need not be the caller. Hook NULL: there are no log files. */
+    /*
+     * Append bytes to the log file number `file` of `owner`, which need not be the process that calls. False: the file
+     * took nothing, and the bytes are lost. Hook NULL: there are no log files.
+     */
     bool (*log_write)(void *context, uint32_t owner, int32_t file, const void *bytes, size_t length);
     /* private */
     struct pmc_driverstats stats;
@@ -106,8 +116,10 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
                                    struct pmc_op_pmcallocate *request, struct upmu_why *why);
 
 /*
- * Allocate a PMC in the oldest form of the interface: counter `row`, an enumerator's name ("PMC_EV_P4_BRANCH_RETIRED"),
- * its qualifiers ("mask=mmtm+mmnm,usr"; may be empty), and the rest of the request.
+ * Allocate a PMC in the oldest form of the interface: `row` is the index of the counter (request->pm_row gets it),
+ * `name` an enumerator's name ("PMC_EV_P4_BRANCH_RETIRED"), `qualifiers` its qualifiers ("mask=mmtm+mmnm,usr"; may be
+ * empty or NULL). *request has the rest, and gets what upmu_pmc_allocate() stores. UPMU_ERR_NO_SPACE: name and
+ * qualifiers are longer than PMC_SPEC_BYTES - 2 together.
  */
 enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
                                        const char *qualifiers, struct pmc_op_pmcallocate *request);
@@ -122,9 +134,9 @@ enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t i
 enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 
 /*
- * End a process: release its PMCs and close its log. If the status is not UPMU_OK, it is the first reason why that
- * failed. A PMC on a CPU out of reach (UPMU_ERR_WRONG_CPU) still belongs to the owner, and no other process may have
- * its number yet: call the function again on that CPU.
+ * End a process: release its PMCs and close its log. Every PMC is tried; the status is that of a failure, or UPMU_OK. A
+ * PMC on a CPU out of reach (UPMU_ERR_WRONG_CPU) still belongs to the owner, and no other process may have its number
+ * yet: call the function again on that CPU.
  */
 enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
 
@@ -135,7 +147,7 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
 uint32_t upmu_pmc_user_of(const struct upmu_pmcs *pmcs, uint32_t owner);
 unsigned upmu_pmc_share(unsigned count);
 
-/* Return the PMC with an id if it belongs to the owner; else NULL. */
+/* Return the PMC that has an id; NULL: no PMC has it now, or the PMC belongs to another owner. */
 struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 
 /* Return the class that the id of a PMC on this counter contains. */
@@ -144,7 +156,10 @@ enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter);
 /* Does the hook may_system() say yes for an owner? Without the hook: is it owner 1? */
 bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
-/* Store the facts of the machine (pmc_info.c). If the machine has no PMU, cpuinfo says 0 counters. */
+/*
+ * Store the number of CPUs and the facts of the PMU of the first core type (pmc_info.c): counters, classes, name. If
+ * the machine has no PMU, all but the number of CPUs is 0.
+ */
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info);
 /*
  * Store the facts of one row of a CPU: info->pm_row is the index among all its counters. The PMC of another owner is
@@ -166,14 +181,20 @@ int upmu_pmc_errno(enum upmu_status status);
  * UPMU_ERR_STATE: the log is open already, or there is none to close.
  */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
-/* Write all waiting records of the owner's log, and samples in the rings of its PMCs, to the file of the log. */
+/*
+ * Move the samples of the owner's PMCs into its log, and write all waiting records to the file of the log.
+ * UPMU_ERR_STATE: the owner has no log; UPMU_ERR_PORT: the file did not take the records, which are lost.
+ */
 enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner);
-/* Add a record of two words to the owner's log; false: the owner has no log. */
+/*
+ * Add a record of a type with two words to the owner's log. False: the owner has no log. A log without room drops the
+ * record and counts it.
+ */
 bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, uint32_t first, uint32_t second);
 void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upmu_pmc *pmc);
 /*
- * Move samples of all PMCs to their owners' logs, as long as there is room; others stay in the rings. Call this
- * function from the clock's tick.
+ * Move the samples in the rings of all PMCs to the logs of their owners. Samples for which a log has no room, and those
+ * of owners without a log, stay in the rings. Call this function from the clock's tick.
  */
 void upmu_pmc_log_samples(struct upmu_pmcs *pmcs);
 /*

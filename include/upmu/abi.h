@@ -26,9 +26,9 @@ struct upmu_session;
 struct upmu_set;
 struct upmu_thread;
 
-/* ---- Bits: nothing here calls the compiler's runtime library ---- */
+/* ---- Bits of masks: count, find, make and keep bits, without calls of the compiler's runtime library ---- */
 
-/* Mask with bit n alone. */
+/* The 32-bit mask, and the 64-bit mask, in which bit n alone is set. */
 #define UPMU_BIT32(n) (UINT32_C(1) << (n))
 #define UPMU_BIT64(n) (UINT64_C(1) << (n))
 
@@ -169,9 +169,9 @@ uint64_t upmu_cpu_guest_gate(struct upmu_cpu *cpu);
 /* Does a session run on a counter of this CPU now?  False also if there is no such counter.  Context: local. */
 bool upmu_counter_runs(const struct upmu_cpu *cpu, unsigned counter);
 
-/* ---- PMUs and events ---- */
+/* ---- PMUs and events: the registers that an event uses, and the rights that a program needs for it ---- */
 
-/* Is a PMU AMD's or Hygon's?  Context: any. */
+/* Is a PMU driven by the AMD backend, whose CPUs are AMD's and Hygon's?  Context: any. */
 bool upmu_pmu_is_amd(const struct upmu_pmu *pmu);
 
 /*
@@ -199,7 +199,7 @@ bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *ev
  */
 uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event);
 
-/* ---- Events of sets: no call here accesses a register ---- */
+/* ---- The events of a set, and their counting state: no call of this part accesses a register ---- */
 
 /*
  * Return the encoded event with an index in a set; NULL: the set has no such event.  The pointer is valid until the set
@@ -229,8 +229,9 @@ void upmu_set_progress(const struct upmu_set *set, unsigned index, struct upmu_p
 
 /*
  * Set the counting state of an event of a detached session: `count` of `from`, and if the event samples also `due`,
- * `reset` and `to_switch`.  Other fields of `from` are ignored.  So an event that replaces another one can continue
- * with the state of the former.  The period after the present one is that of the event's own sampling attributes.
+ * `reset` and `to_switch` (overflows until the next set).  Other fields of `from` are ignored.  So an event that
+ * replaces another one can continue with the state of the former.  The period after the present one is that of the
+ * event's own sampling attributes.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached, or a set of no session); UPMU_ERR_INVALID (no such event; of an event
  * that samples `reset` is 0 or above 2^63 - 1, or `due` is not 1 to 2^63 - 1 above `count`).
@@ -267,7 +268,7 @@ struct upmu_session_info {
     uint32_t stopped_by;        /* mask: events of `active` that masked the session; their long periods are next */
 };
 
-/* Get the facts about a session.  Context: any; exact while the session does not run. */
+/* Fill in *out_info, the facts about a session.  Context: any; exact while the session does not run. */
 void upmu_session_ask(const struct upmu_session *session, struct upmu_session_info *out_info);
 
 /*

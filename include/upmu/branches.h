@@ -25,7 +25,7 @@ extern "C" {
 /* No stack has more entries than this. */
 #define UPMU_BRANCHES_MOST 64u
 
-/* A taken branch.  Bits of `info` that the hardware does not know are 0 (upmu_branch_facts.info). */
+/* A taken branch.  Bits of `info` that this CPU's hardware does not give (upmu_branch_facts.info) are 0. */
 struct upmu_branch {
     uint64_t from, to; /* linear addresses of source and target */
     uint64_t info;     /* UPMU_BRANCH_INFO_… */
@@ -35,11 +35,14 @@ struct upmu_branch {
 #define UPMU_BRANCH_INFO_MISPREDICTED (UINT64_C(1) << 63)
 #define UPMU_BRANCH_INFO_TRANSACTION (UINT64_C(1) << 62)  /* the branch was in a transaction */
 #define UPMU_BRANCH_INFO_ABORT (UINT64_C(1) << 61)        /* the entry is the abort of a transaction */
-#define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60) /* ..._CYCLES is valid; on CPUs that have such a bit */
+/* UPMU_BRANCH_INFO_CYCLES has a value; 0 on CPUs without such a bit */
+#define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60)
 #define UPMU_BRANCH_INFO_TYPE (UINT64_C(0xf) << 56)       /* kind of branch: 0 conditional, 1 indirect jump, 2 jump,
                                                              3 indirect call, 4 call, 5 return, 8 to 15 other */
-#define UPMU_BRANCH_INFO_SPECULATION (UINT64_C(3) << 52)  /* AMD: 1 wrong path, 2 not speculative, 3 the right path */
-#define UPMU_BRANCH_INFO_COUNTS (UINT64_C(0xff) << 32)    /* four counts of events, 2 bits each */
+/* AMD: 1 speculative, on the wrong path; 2 not speculative; 3 speculative, on the right path */
+#define UPMU_BRANCH_INFO_SPECULATION (UINT64_C(3) << 52)
+/* architectural LBR: four counts of events, 2 bits each */
+#define UPMU_BRANCH_INFO_COUNTS (UINT64_C(0xff) << 32)
 #define UPMU_BRANCH_INFO_CYCLES UINT64_C(0xffff)          /* cycles since the branch before; stops at ffffh */
 
 /* Branches to record: bits of upmu_branch_filter.record.  If neither USER nor KERNEL is set, both are recorded; if no
@@ -52,17 +55,18 @@ struct upmu_branch {
 #define UPMU_BRANCH_RETURN (1u << 5)   /* near returns */
 #define UPMU_BRANCH_COND (1u << 6)     /* conditional jumps */
 #define UPMU_BRANCH_IND_JUMP (1u << 7) /* indirect near jumps */
-#define UPMU_BRANCH_NO_INFO (1u << 8)  /* `info` is 0; where info has registers, a third of the reads is saved */
+/* `info` of each entry is 0; where info has registers of its own, a third of the reads is saved */
+#define UPMU_BRANCH_NO_INFO (1u << 8)
 #define UPMU_BRANCH_TAKE (1u << 9)     /* start also if other software records or filters branches;
                                           upmu_branches_stop() restores the registers of that software */
 
 /* The filter of a branch stack. */
 struct upmu_branch_filter {
-    uint32_t record;      /* branches to record: UPMU_BRANCH_USER to UPMU_BRANCH_TAKE */
+    uint32_t record;      /* bits UPMU_BRANCH_USER to UPMU_BRANCH_TAKE: the branches to record, and how */
     uint64_t kernel_from; /* the kernel is at this address and all above it; 0: at addresses with bit 63 set */
 };
 
-/* The abilities of a PMU to record branches. */
+/* The abilities of a PMU to record branches (upmu_branches_facts()). */
 struct upmu_branch_facts {
     unsigned depth;  /* number of entries of the stack; 0: there is no stack, or UPMU_BRANCHES is 0 */
     uint32_t record; /* UPMU_BRANCH_… bits that upmu_branches_start() accepts */

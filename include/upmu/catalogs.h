@@ -15,12 +15,13 @@
 extern "C" {
 #endif
 
-/* The origin of a catalogue. */
+/* The origin of a catalogue: a table of the library, or a file that the host gave (upmu_catalog_load()). */
 enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 
 /* Flags of a row.  A wired attribute or value is part of the event itself, and not given by the text. */
 #define UPMU_ROW_MASKED (1u << 0)     /* the row has unit masks to choose from; not set: the row is flat, complete */
-#define UPMU_ROW_INV (1u << 1)        /* UPMU_ATTR_INV is wired; the next three flags likewise */
+/* UPMU_ATTR_INV is wired; the next three flags likewise, for edge, any and counter mask */
+#define UPMU_ROW_INV (1u << 1)
 #define UPMU_ROW_EDGE (1u << 2)
 #define UPMU_ROW_ANY (1u << 3)
 #define UPMU_ROW_CMASK (1u << 4)
@@ -32,7 +33,8 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_GENERIC (1u << 10)   /* the name is a generic one, and not the PMU's own name of the event */
 #define UPMU_ROW_PAIR (1u << 11)      /* the event has a second code (off-core response): code2 */
 #define UPMU_ROW_COMPOSED (1u << 12)  /* a masked row that is named and listed as flat ones: EVENT.MASK.MASK */
-#define UPMU_ROW_EQUAL (1u << 14)     /* wired: equality with the counter mask, not "at least" (Intel, leaf 23H) */
+/* wired: count if the number of events is equal to the counter mask, not at least as great (Intel, leaf 23H) */
+#define UPMU_ROW_EQUAL (1u << 14)
 #define UPMU_ROW_REVISIONS (1u << 13) /* AMD: bits 15:8 of `umask`, and `payload`, say which revisions have the event */
 
 /* A row, unpacked. */
@@ -40,10 +42,14 @@ struct upmu_row {
     uint16_t code;      /* event code */
     uint16_t code2;     /* code that selects the second payload register in place of the first, or 0 */
     uint16_t umask;     /* bits of the unit mask */
-    uint8_t cmask;      /* wired counter mask, 0: none */
+    uint8_t cmask;      /* wired counter mask (threshold of the count per cycle); 0: none */
     uint16_t flags;     /* UPMU_ROW_… */
     uint32_t counters;  /* mask: general counters that the event file allows; 0: the file says nothing */
-    uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; of units UPMU_ROW_SELECT_HIGH, ..._FILTER; 0: none */
+    /*
+     * of cores: address of the payload register (1A6h, 3F6h, 3F7h); of units: UPMU_ROW_SELECT_HIGH, ..._FILTER; 0: no
+     * payload
+     */
+    uint32_t msr;
     uint64_t payload;   /* value of the payload register; without UPMU_ROW_PAYLOAD a default that a text may replace */
     uint8_t unit;       /* upmu_unit_type.number of the type of unit that counts the event; 0: a core counts it */
     uint8_t mask_count; /* number of unit masks of a masked row, at most 32 */
@@ -53,23 +59,26 @@ struct upmu_row {
 #define UPMU_ROW_SELECT_HIGH 1u
 #define UPMU_ROW_FILTER 2u
 
-/* A unit mask of a masked row. */
+/* A unit mask of a masked row (UPMU_ROW_MASKED), unpacked. */
 struct upmu_mask {
     uint64_t bits;      /* bits ORed into upmu_row.umask (bits 15:0) or, with UPMU_MASK_PAYLOAD, into .payload */
     uint8_t group;      /* number of the mask's group; masks of an exclusive group replace each other */
     uint8_t flags;      /* UPMU_MASK_… */
-    uint8_t cmask;      /* wired counter mask, 0: none */
+    uint8_t cmask;      /* counter mask that is wired with this unit mask; 0: none */
 };
 #define UPMU_MASK_DEFAULT (1u << 0)   /* the mask is used if no mask of its group is named */
 #define UPMU_MASK_EXCLUSIVE (1u << 1) /* only one mask of the group can be used */
 #define UPMU_MASK_PAYLOAD (1u << 2)   /* `bits` belong to the payload */
 #define UPMU_MASK_REQUIRED (1u << 3)  /* some mask of the group must be named */
-#define UPMU_MASK_INV (1u << 4)       /* wired: the comparison with the counter mask is inverted */
+#define UPMU_MASK_INV (1u << 4)       /* wired: cycles count if the number of events is below the counter mask */
 #define UPMU_MASK_EDGE (1u << 5)      /* wired: edges are counted */
 #define UPMU_MASK_ALONE (1u << 6)     /* the mask excludes the other masks of its group */
 #define UPMU_MASK_LAST (1u << 7)      /* the mask excludes the masks of all groups that follow, their defaults, too */
 
-/* Return the built-in catalogue of the PMU with a name; NULL: there is none.  Context: any. */
+/*
+ * Return the built-in catalogue that has the name `pmu_name`, of a PMU model or of some CPUs of a model; NULL: there is
+ * none.  Context: any.
+ */
 const struct upmu_catalog *upmu_catalog_find(const char *pmu_name);
 
 /* Return built-in catalogue number i, from 0 on; NULL after the last.  Context: any. */
@@ -122,10 +131,10 @@ uint16_t upmu_catalog_number(const struct upmu_catalog *catalog);
 /* Return the name of a catalogue, "skl": constant text, valid as long as the catalogue.  Context: any. */
 const char *upmu_catalog_name(const struct upmu_catalog *catalog);
 
-/* The origin of a catalogue.  Context: any. */
+/* Return the origin of a catalogue: built in, or from a checked file.  Context: any. */
 enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog);
 
-/* Return how many rows a catalogue has; rows are numbered from 0.  Context: any. */
+/* Return the number of rows of a catalogue; rows are numbered from 0.  Context: any. */
 unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
 
 /*

@@ -166,13 +166,13 @@
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
 
-/* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing, and a session that does not
-   fit is refused. */
+/* Sessions of threads, and multiplexing of sessions.  0: no session can be attached to a thread, upmu_thread_switch()
+   does nothing, and a session that does not fit is refused. */
 #ifndef UPMU_THREADS
 #define UPMU_THREADS 1
 #endif
 
-/* Chains of event sets; needs UPMU_THREADS.  0: a session has one set. */
+/* Chains of event sets; needs UPMU_THREADS.  0: a session has one set; calls for more are compiled out. */
 #ifndef UPMU_SETS
 #define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
@@ -249,7 +249,7 @@
 #define UPMU_PORT_STATIC 0
 #endif
 
-/* The most events in one set; 1 to 32.  Memory: about 270 bytes for each event. */
+/* The most events in one set; 1 to 32.  Each of them takes about 250 to 350 bytes in every set of full size. */
 #ifndef UPMU_SET_EVENTS
 #if UPMU_PROFILE == UPMU_PROFILE_TINY
 #define UPMU_SET_EVENTS 4

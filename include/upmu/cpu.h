@@ -173,11 +173,12 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 
 /*
  * Reserve the counters of the mask `counters` for the host (a watchdog).  Reserve counters before you program them.
- * Counters that stopped sessions had loaded, or that static sessions left running, are made idle.  Counters that two
- * CPUs share must be reserved on both CPUs; they are closed.  After the call upmu leaves the registers of these
- * counters as they are, also in upmu_cpu_suspend() and upmu_cpu_fini().  A register with bits of reserved and of other
- * counters (IA32_PERF_GLOBAL_CTRL, the control of fixed counters) is read before each write: one register read more, in
- * the handler, too.  You may enable and disable your counters at any time except in an NMI.  On P6 bit 22 of select 0
+ * Counters that stopped sessions had loaded, or that static sessions left running, are made idle.  A counter that two
+ * CPUs share must be reserved on both CPUs.  Sessions, also static ones, close it when they leave it; a shared counter
+ * that runs at the call is left as it is.  After the call upmu leaves the registers of these counters as they are, also
+ * in upmu_cpu_suspend() and upmu_cpu_fini().  A register with bits of reserved and of other counters
+ * (IA32_PERF_GLOBAL_CTRL, the control of fixed counters) is read before each write: one register read more, in the
+ * handler, too.  You may enable and disable your counters at any time except in an NMI.  On P6 bit 22 of select 0
  * enables both counters: with counter 0 reserved, leave this bit set while sessions run; with counter 1 reserved, upmu
  * leaves it set.
  *

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* ---- Specifications: parsed text, independent of hardware ---- */
+/* ---- Specifications: the text of an event, cut into its parts; no PMU is needed ---- */
 
 /* The most attributes of one specification. */
 #define UPMU_SPEC_ATTRIBUTES 16
@@ -63,17 +63,25 @@ enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_sp
  */
 #define UPMU_TO_NUL SIZE_MAX
 
-/* Do as upmu_spec_next() for a list of `bytes` bytes.  Returns and context: the same. */
+/*
+ * Do as upmu_spec_next(), but `list` is a text of `bytes` bytes, or UPMU_TO_NUL.  Returns and context: as
+ * upmu_spec_next().
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_spec_next_n(const char *list, size_t bytes, size_t *cursor, struct upmu_spec *out_spec,
                                   struct upmu_why *why);
 
-/* Do as upmu_set_add() for a list of `bytes` bytes.  Returns and context: the same. */
+/*
+ * Do as upmu_set_add(), but `list` is a text of `bytes` bytes, or UPMU_TO_NUL.  Returns and context: as upmu_set_add().
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add_n(struct upmu_set *set, const char *list, size_t bytes,
                                 const struct upmu_sampling *sampling);
 
-/* Do as upmu_region_open() for a list of `bytes` bytes.  Returns and context: the same. */
+/*
+ * Do as upmu_region_open(), but `list` is a text of `bytes` bytes, or UPMU_TO_NUL.  Returns and context: as
+ * upmu_region_open().
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu *cpu, const char *list, size_t bytes);
 
@@ -86,7 +94,7 @@ enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu 
  */
 size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size);
 
-/* ---- Events: encoded for one PMU ---- */
+/* ---- Events: a specification as register words of one PMU, and back to text ---- */
 
 /* Attributes of an event, as docs/EVENTS.md names them: bits of upmu_event.attributes. */
 #define UPMU_ATTR_USR (1u << 0)
@@ -101,7 +109,8 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_PIN (1u << 10)    /* counter=N: upmu_event.pin is the counter */
 #define UPMU_ATTR_RAW (1u << 11)    /* the event is given by register words, not by a name */
 #define UPMU_ATTR_CASCADE (1u << 12) /* the event is counted once its initiator has happened a whole period */
-#define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: counted only while so many hyper-threads of the core are awake */
+/* NetBurst, active=: counted only while the given number of hyper-threads of the core is active */
+#define UPMU_ATTR_ACTIVE (1u << 13)
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* set by the backend: disturbs the same counter of the other hyper-thread */
 #define UPMU_ATTR_WIDE (1u << 15) /* set by the backend: a second counter has the bits above those of the first */
 #define UPMU_ATTR_EQ (1u << 16)   /* eq: cycles in which the number of events is equal to the counter mask */
@@ -153,7 +162,7 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 
 /* Events that can be encoded without their name (upmu_event_basic()). */
 enum upmu_basic_event {
-    UPMU_BASIC_CYCLES = 0,      /* cycles that are not halted */
+    UPMU_BASIC_CYCLES = 0,      /* core cycles in which the CPU is not halted */
     UPMU_BASIC_INSTRUCTIONS = 1 /* instructions retired */
 };
 

@@ -19,8 +19,9 @@ extern "C" {
 #endif
 
 /*
- * Actions after an overflow; bits that upmu_format.overflow and .restart return.  At the restart of a masked session
- * the events that masked it begin their upmu_sampling.long_period, if they have one.  All other periods continue.
+ * Actions after an overflow: bits that upmu_format.overflow returns; ..._MASK also from upmu_format.restart, to keep
+ * the session masked.  At the restart of a masked session the events that masked it begin their
+ * upmu_sampling.long_period, if they have one.  The periods of all other events continue.
  */
 #define UPMU_OVERFLOW_NOTIFY (1u << 0) /* store a message and call the hooks (upmu/message.h) */
 #define UPMU_OVERFLOW_MASK (1u << 1)   /* mask the session: it stops until it is restarted */
@@ -58,7 +59,7 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
  * needs.
  */
 struct upmu_format {
-    const char *name; /* by which upmu_format_by_name() finds the format */
+    const char *name; /* the format's name, by which upmu_format_by_name() finds it */
     /*
      * Called by upmu_session_format().  Check `argument` (memory of the caller; may be NULL if `bytes` is 0) and
      * prepare; *out_state is passed to the other functions.  NULL: the format takes no argument.
@@ -135,8 +136,8 @@ struct upmu_record {
     uint32_t values;        /* mask: events of the set whose counts are in `value` */
     uint32_t process;       /* upmu_frame.process of the interrupted code */
     uint32_t thread;        /* upmu_frame.thread of the interrupted code */
-    uint64_t event_id;      /* upmu_sampling.event_id, unchanged */
-    uint64_t last_reset;    /* the period that ended, with its random part */
+    uint64_t event_id;      /* upmu_sampling.event_id of the event that overflowed, unchanged */
+    uint64_t last_reset;    /* the period of this event that ended with the overflow, in events, with its random part */
     const uint64_t *value;  /* a count for each bit of `values`, the lowest bit first */
     const uint64_t *frame;  /* return addresses of the callers, the nearest first */
     unsigned frames;        /* number of addresses in `frame` */
@@ -149,7 +150,7 @@ struct upmu_record {
  */
 bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record);
 
-/* Take the oldest record, if there is one, out of the ring.  Context: as upmu_ring_view(). */
+/* Remove the oldest record from the ring; an empty ring is left as it is.  Context: as upmu_ring_view(). */
 void upmu_ring_drop(struct upmu_ring *ring);
 
 #ifdef __cplusplus

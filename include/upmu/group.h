@@ -38,14 +38,15 @@
 extern "C" {
 #endif
 
-/* Flags of upmu_group_init(). */
+/* Flags of upmu_group_init(), which may be combined; a group can have none. */
 #define UPMU_GROUP_CHILDREN (1u << 0) /* upmu_group_fork() follows child processes, too, not only new threads */
 #define UPMU_GROUP_SHARE (1u << 1)    /* upmu_session_share() is called for the session of each member */
 
 /* A group.  The host may fill in `lock`, `unlock` and `context` after upmu_group_init().  The counts of members may be
    read under the lock. */
 struct upmu_group {
-    void (*lock)(void *context);   /* NULL: the host serialises calls */
+    /* take the lock of the group's members; NULL: the host serialises the calls on the group */
+    void (*lock)(void *context);
     void (*unlock)(void *context); /* given with `lock` */
     void *context;                 /* argument of `lock` and `unlock` */
     uint32_t members;              /* number of threads that are followed now */
@@ -55,11 +56,11 @@ struct upmu_group {
     struct upmu_group_state state; /* the library's */
 };
 
-/* A thread in a group.  Zero it before its first use. */
+/* A thread in a group: one thread in n groups has n members.  Zero it before its first use. */
 struct upmu_member {
     struct upmu_group *group;   /* the group that the member is in; NULL: none */
     struct upmu_thread *thread; /* the thread that is followed, while `group` is not NULL */
-    struct upmu_session session; /* session.why explains a refusal */
+    struct upmu_session session; /* counts the group's events in the thread; session.why explains a refusal */
     struct upmu_member_state state; /* the library's */
 };
 

@@ -22,8 +22,8 @@ extern "C" {
 
 /* The two units of a CPU. */
 enum upmu_ibs_kind {
-    UPMU_IBS_FETCH = 0, /* samples instruction fetches */
-    UPMU_IBS_OP = 1     /* samples ops, from dispatch to retirement */
+    UPMU_IBS_FETCH = 0, /* each sample is about one instruction fetch */
+    UPMU_IBS_OP = 1     /* each sample is about one op, from its dispatch to its retirement */
 };
 #define UPMU_IBS_KINDS 2u /* number of IBS units of a CPU */
 
@@ -44,7 +44,7 @@ enum {
     UPMU_IBS_OP_DATA4 = 8     /* 0 on CPUs without this register */
 };
 
-/* Bits of upmu_ibs_sample.flags. */
+/* Bits of upmu_ibs_sample.flags, which say what a sample lacks. */
 #define UPMU_IBS_NO_FRAME (1u << 0) /* the host gave no frame: `ip` is 0 */
 #define UPMU_IBS_NO_RIP (1u << 1)   /* UPMU_IBS_OP_RIP, the op's address, is not valid */
 #define UPMU_IBS_NO_DATA2 (1u << 2) /* erratum 1293: UPMU_IBS_OP_DATA2 has no meaning, and is 0 */
@@ -66,9 +66,10 @@ struct upmu_ibs_sample {
  */
 struct upmu_ibs {
     enum upmu_ibs_kind kind;         /* which of the CPU's two units */
-    uint32_t period;                 /* fetches, cycles or ops: a multiple of 16 (see upmu_ibs_start()) */
+    /* distance of samples, in fetches, cycles or ops (see `ops`): a multiple of 16, limits at upmu_ibs_start() */
+    uint32_t period;
     bool ops;                        /* op unit: the period is in dispatched ops; false: in cycles */
-    bool random;                     /* fetch unit: hardware adds up to 15 to the period's start */
+    bool random; /* fetch unit: the hardware makes the start of each period random, by 0 to 15; op unit: ignored */
     struct upmu_ibs_sample *samples; /* array of `capacity` entries */
     uint32_t capacity;               /* a power of two */
     struct upmu_ibs_state state;     /* the library's; state.lost may be read: number of samples that were lost */

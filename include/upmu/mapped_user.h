@@ -30,7 +30,7 @@ struct upmu_mapped_sample {
     uint64_t sp;       /* stack pointer of the interrupted code */
     uint64_t time_ns;  /* clock_ns, or 0 */
     uint64_t event_id; /* upmu_sampling.event_id of the event */
-    uint64_t value;    /* count of the event, this overflow included */
+    uint64_t value;    /* number of events counted so far, up to and with this overflow */
     uint32_t events;   /* mask: all events of the set that overflowed together, this one included */
     uint32_t lost;     /* number of samples before this one that found no room */
     uint32_t process;  /* upmu_frame.process of the interrupted code */

@@ -23,7 +23,7 @@ struct upmu_session;
 
 /* The cause of a message. */
 enum upmu_message_type {
-    UPMU_MESSAGE_OVERFLOW = 1 /* events of a session overflowed */
+    UPMU_MESSAGE_OVERFLOW = 1 /* one or more events of the session overflowed */
 };
 
 /* A message: one or more events of a session overflowed together. */
@@ -31,10 +31,10 @@ struct upmu_message {
     uint32_t type;    /* enum upmu_message_type */
     uint32_t process; /* upmu_frame.process of the interrupted code */
     uint32_t thread;  /* upmu_frame.thread of the interrupted code */
-    uint32_t events;  /* bit i: event i of the set overflowed */
+    uint32_t events;  /* mask: bit i is set if event i of the set `set` overflowed */
     uint16_t set;     /* upmu_set.number of the set that was active then */
     uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
-    uint32_t dropped; /* messages lost since the message before this one: the queue was full */
+    uint32_t dropped; /* number of messages that found the queue full, since the message before this one */
     uint64_t ip;      /* interrupted instruction */
 };
 
@@ -45,9 +45,12 @@ struct upmu_message {
  */
 struct upmu_notify {
     void *context; /* first argument of each function */
-    /* Wake the programs that wait for messages (poll, select).  Context: nmi. */
+    /* Wake the programs that wait for messages of this session (poll, select).  Context: nmi. */
     void (*wake)(void *context, struct upmu_session *session);
-    /* Send the signal `number`, which is signal_number.  Context: nmi. */
+    /*
+     * Send the signal with number `number` (the member signal_number) to the program that wants it.  Called only if
+     * signal_number is not 0.  Context: nmi.
+     */
     void (*signal)(void *context, struct upmu_session *session, int number);
     /*
      * Keep the monitored thread from returning to user code until `unblock`.  Called with UPMU_QUEUE_BLOCK only, and
@@ -61,7 +64,7 @@ struct upmu_notify {
 };
 
 /* Flags of upmu_session_messages(). */
-#define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, store no message */
+#define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* store no message; the hooks of upmu_notify are called all the same */
 #define UPMU_QUEUE_BLOCK (1u << 1)       /* call `block` and `unblock`; for a session of a thread, not of a CPU */
 
 /*
@@ -90,7 +93,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *messages, uint32_t count,
                                  uint32_t *out_count);
 
-/* The number of messages in the queue.  Context: any. */
+/* Return the number of messages that are in the queue now.  Context: any. */
 uint32_t upmu_queue_waiting(const struct upmu_queue *queue);
 
 #ifdef __cplusplus

@@ -67,7 +67,7 @@ struct upmu_formula_values {
 
 /* The value of a formula. */
 struct upmu_formula_result {
-    int64_t millionths;        /* the value times 1,000,000, rounded to the nearest */
+    int64_t millionths;        /* the formula's value in millionths, rounded to the nearest integer */
     enum upmu_quality quality; /* UPMU_QUALITY_SCALED if some count was an estimate, else UPMU_QUALITY_EXACT */
     bool unknown;              /* true: some word was unknown; there is no value, but the formula is well-formed */
 };
@@ -90,9 +90,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_formula(const char *text, const struct upmu_formula_values *values,
                               struct upmu_formula_result *out_result, struct upmu_why *why);
 
-/* ---- Metrics of a PMU ---- */
+/* ---- Metrics: the formulas of a PMU that the library has, with their names ---- */
 
-/* A metric.  All texts are constant. */
+/* A metric: a value that is computed by a formula over events, and what it is called.  All texts are constant. */
 struct upmu_metric {
     const char *name;    /* "frontend_bound" */
     const char *group;   /* "tma" */

@@ -23,7 +23,7 @@ extern "C" {
 /* Bytes of working memory (struct upmu_pack_work) that packing `count` requests takes. */
 #define UPMU_PACK_BYTES(count) (sizeof(struct upmu_pack_work) + (count) * sizeof(struct upmu_pack_request))
 
-/* Events to pack, and limits. */
+/* The input of a packing: the events as requests, and the limits of one set. */
 struct upmu_pack_input {
     /* The requests, and the counters and resources that each set may use, as for upmu_requests_place().  Its
        `request_count`, `stay` and `set_of` are ignored. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side of reading counts from user mode (upmu/user.h).
+ * Publishing counts: the kernel lets a program read the counts of a session from a page, without a call (upmu/user.h is
+ * the program's side).
  */
 #ifndef UPMU_PAGE_H
 #define UPMU_PAGE_H

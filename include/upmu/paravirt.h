@@ -54,13 +54,15 @@ extern "C" {
 #define UPMU_PV_UNMAP 17u    /* stop all slots; the host no longer stores to the page */
 #define UPMU_PV_GATE 18u     /* mask: these slots, and no others, count from now on; the host reads the upmu_pv_wish
                                 of each slot that begins to count */
-#define UPMU_PV_READ_ALL 19u /* mask: store the values of those of these slots that count to the page */
+/* mask: store the present values of these slots to the page, but of those alone that count */
+#define UPMU_PV_READ_ALL 19u
 
 /* Answers of the hypercall. */
 #define UPMU_PV_OK 0u
 #define UPMU_PV_BAD_OP 1u
-#define UPMU_PV_BAD_ADDRESS 2u /* misaligned, over the end of a page, or no memory of the guest */
-#define UPMU_PV_BAD_ATTR 3u    /* a bit that is not known, or must be 0 */
+/* the address is misaligned, the structure goes over the end of a page, or the guest has no memory there */
+#define UPMU_PV_BAD_ADDRESS 2u
+#define UPMU_PV_BAD_ATTR 3u    /* the event has a bit that the host does not know, or a reserved field that is not 0 */
 #define UPMU_PV_BAD_EVENT 4u   /* the host has no such event, or does not permit it */
 #define UPMU_PV_BAD_ID 5u
 #define UPMU_PV_DUPLICATE 6u /* the id is in use */
@@ -77,7 +79,10 @@ extern "C" {
 #define UPMU_PV_TYPE_GENERIC 0u /* `config` is the number of a generic event */
 #define UPMU_PV_TYPE_RAW 4u     /* `config` is a select word */
 
-/* Generic events, as Linux numbers them (include/uapi/linux/perf_event.h). */
+/*
+ * Numbers of generic events: upmu_pv_attr.config with UPMU_PV_TYPE_GENERIC, and UPMU_PV_EVENT_BITS of a slot.  The
+ * numbers are those of Linux (PERF_COUNT_HW_... of include/uapi/linux/perf_event.h).
+ */
 #define UPMU_PV_CYCLES 0u
 #define UPMU_PV_INSTRUCTIONS 1u
 #define UPMU_PV_CACHE_REFERENCES 2u
@@ -94,7 +99,7 @@ extern "C" {
 #define UPMU_PV_ATTR_DISABLED (UINT64_C(1) << 0) /* ignored: a new event is always disabled */
 #define UPMU_PV_ATTR_EXCLUDE_USER (UINT64_C(1) << 4)
 #define UPMU_PV_ATTR_EXCLUDE_KERNEL (UINT64_C(1) << 5)
-#define UPMU_PV_ATTR_EXCLUDE_HV (UINT64_C(1) << 6)     /* ignored: the host is never counted */
+#define UPMU_PV_ATTR_EXCLUDE_HV (UINT64_C(1) << 6)     /* ignored: the hypervisor is never counted */
 #define UPMU_PV_ATTR_EXCLUDE_HOST (UINT64_C(1) << 19)  /* ignored */
 #define UPMU_PV_ATTR_EXCLUDE_GUEST (UINT64_C(1) << 20) /* ignored */
 
@@ -113,10 +118,10 @@ struct upmu_pv_attr {
     uint64_t bp_len;        /* 0 */
 };
 
-/* Memory of the guest where the host stores the count of a single event; on a multiple of 8, within a page. */
+/* Memory of the guest, on a multiple of 8 and within a page, where the host stores the count of one opened event. */
 struct upmu_pv_area {
     uint64_t count;     /* number of events, 64 bits; overflows do not set it back */
-    uint32_t overflows; /* the host adds overflows; the guest sets it to 0 by compare-and-exchange */
+    uint32_t overflows; /* number of overflows: the host adds to it, the guest sets it to 0 by compare-and-exchange */
     uint32_t reserved;  /* 0 */
 };
 
@@ -143,15 +148,16 @@ struct upmu_pv_param {
 #define UPMU_PV_WISH_INTERRUPT (UINT64_C(1) << 59) /* at an overflow the host injects an NMI or PMI into the guest */
 #define UPMU_PV_WISH_USED (UINT64_C(1) << 63)      /* not set: the slot counts nothing */
 
-/* Bits of upmu_pv_slot.status. */
-#define UPMU_PV_SLOT_TAKEN 0xffffu      /* the sequence in the upmu_pv_wish.load with which `value` began */
+/* Bits of upmu_pv_slot.status, by which the host tells the state of a slot. */
+/* bits 15:0: bits 63:48 of the upmu_pv_wish.load that the host took last, and with which `value` began */
+#define UPMU_PV_SLOT_TAKEN 0xffffu
 #define UPMU_PV_SLOT_WAITS (1u << 16)   /* the slot does not count now: the host has no counter for it */
 #define UPMU_PV_SLOT_REFUSED (1u << 17) /* the slot's event does not exist, or is not permitted */
 
 /* The part of a slot that the host writes, as it was at the host's last store. */
 struct upmu_pv_slot {
     uint64_t count;     /* number of events since MAP, 64 bits; the first 16 bytes are like a upmu_pv_area */
-    uint32_t overflows; /* the host adds overflows; the guest sets it to 0 by compare-and-exchange */
+    uint32_t overflows; /* number of overflows: the host adds to it, the guest sets it to 0 by compare-and-exchange */
     uint32_t sequence;  /* odd while the host stores; each store adds 2 */
     uint64_t value;     /* value of the slot's counter, UPMU_PV_WIDTH bits */
     uint64_t enabled_ns, running_ns; /* time in which the slot was to count; part of it with a counter of the host */
@@ -163,13 +169,13 @@ struct upmu_pv_slot {
 
 /* The part of a slot that the guest writes: what the slot is to count. */
 struct upmu_pv_wish {
-    uint64_t config;  /* UPMU_PV_EVENT_BITS, UPMU_PV_WISH_... */
+    uint64_t config;  /* the event that the slot is to count: UPMU_PV_EVENT_BITS, and bits UPMU_PV_WISH_...; 0: none */
     uint64_t config1; /* 0 */
     uint64_t load;    /* bits 47:0: the value from which to count; 63:48: a sequence, another one for each new load */
     uint64_t reserved; /* 0 */
 };
 
-/* The page that host and guest share. */
+/* The page that host and guest share: one page for each CPU of the guest (UPMU_PV_MAP). */
 struct upmu_pv_page {
     uint32_t magic;      /* UPMU_PV_MAGIC */
     uint16_t version;    /* UPMU_PV_VERSION */

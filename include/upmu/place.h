@@ -19,7 +19,9 @@
 extern "C" {
 #endif
 
-/* Index of a request's second slot; 0, and never used, in a build with one slot (UPMU_SLOTS). */
+/*
+ * Index of a request's second slot.  In a build with one slot for each request (UPMU_SLOTS 1) it is 0 and never used.
+ */
 #define UPMU_SECOND_SLOT (UPMU_SLOTS > 1 ? 1 : 0)
 /* The most exclusive resources that one slot can need. */
 #define UPMU_SLOT_RESOURCES 3
@@ -29,7 +31,7 @@ extern "C" {
 /* A slot: one counter of a request, with the resources that this counter needs. */
 struct upmu_slot {
     uint32_t counters; /* mask: the slot may have any one of these counters */
-    uint8_t resource_count;                /* entries of `resource` and `value` in use */
+    uint8_t resource_count; /* number of resources that the slot needs: entries of `resource` and `value` in use */
     uint8_t resource[UPMU_SLOT_RESOURCES]; /* numbers of the exclusive resources that the slot needs */
     uint64_t value[UPMU_SLOT_RESOURCES];   /* value that resource[i] must have; slots with equal values share it */
 };
@@ -39,8 +41,8 @@ struct upmu_slot {
  * other: two merged into a wide one, the two of a cascade, two that must be adjacent.
  */
 struct upmu_pair {
-    uint8_t first;  /* counter of the first slot */
-    uint8_t second; /* counter of the second one */
+    uint8_t first;  /* number of the counter that slot 0 gets */
+    uint8_t second; /* number of the counter that slot 1 gets with it */
 };
 
 /*
@@ -89,7 +91,8 @@ struct upmu_place_input {
     unsigned request_count;       /* up to UPMU_REQUESTS */
     uint32_t counters;            /* mask: counters of the PMU that requests may use */
     uint32_t taken;               /* mask: counters of `counters` that others use, and no request may have */
-    const struct upmu_held *held; /* resources in use outside of this placement */
+    /* array of `held_count` resources that are in use outside of this placement; NULL if `held_count` is 0 */
+    const struct upmu_held *held;
     unsigned held_count;
     uint32_t limited; /* mask: requests may have at most `limit` of these counters together; 0: no limit */
     uint8_t limit;

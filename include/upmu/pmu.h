@@ -30,10 +30,10 @@ enum upmu_scope {
     UPMU_SCOPE_MODULE = 2,
     UPMU_SCOPE_DIE = 3,
     UPMU_SCOPE_NODE = 4,
-    UPMU_SCOPE_LLC = 5 /* the CPUs of one last-level cache */
+    UPMU_SCOPE_LLC = 5 /* the CPUs that use the same last-level cache */
 };
 
-/* The effect of reads and writes of a register. */
+/* How a register reacts to reads and writes. */
 enum upmu_register_access {
     UPMU_ACCESS_RW = 0,
     UPMU_ACCESS_RO = 1,
@@ -44,21 +44,22 @@ enum upmu_register_access {
                                  the next one clears the bits that are written as 1 */
 };
 
-/* The purpose of a register. */
+/* What a register of a register table is for. */
 enum upmu_register_kind {
     UPMU_KIND_COUNTER = 0, /* the value of a counter; has no shadow */
-    UPMU_KIND_SELECT = 1,  /* chooses the event of one counter */
-    UPMU_KIND_CONTROL = 2, /* concerns several counters */
+    UPMU_KIND_SELECT = 1,  /* chooses what one counter counts (the select) */
+    UPMU_KIND_CONTROL = 2, /* has bits of several counters, such as their enable bits */
     UPMU_KIND_STATUS = 3,  /* shows which counters have overflowed */
     UPMU_KIND_ACK = 4,     /* acknowledges overflows */
     UPMU_KIND_PAYLOAD = 5, /* has a further value that an event needs; an exclusive resource */
-    UPMU_KIND_AUX = 6      /* switches something that counting depends on */
+    /* switches a feature on which counting depends, without being a select or a control of counters */
+    UPMU_KIND_AUX = 6
 };
 
 /* The level of privilege that may set bits of a register: with some registers (DS_AREA) hardware can be made to write
    any memory. */
 enum upmu_level {
-    UPMU_LEVEL_SESSION = 0,    /* any program that may count */
+    UPMU_LEVEL_SESSION = 0,    /* any program that has the right to count */
     UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
     UPMU_LEVEL_LIBRARY = 2     /* upmu alone */
 };
@@ -82,14 +83,15 @@ struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
     uint8_t space;        /* enum upmu_register_space */
     uint8_t scope;        /* enum upmu_scope: which CPUs share the register */
-    uint8_t access;       /* enum upmu_register_access */
+    uint8_t access;       /* enum upmu_register_access: how the register reacts to reads and writes */
     uint8_t load_rank;    /* registers of low rank are written first when events are loaded; below 8 */
     uint8_t release_rank; /* registers of low rank are written first when registers are given back; below 8 */
     uint8_t found;        /* 1: the found value is read at take-over; 0: before the first write of the register */
     uint8_t promised;     /* 1: CPUID (or the family) promises the register: an access never faults */
-    uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE: see upmu_backend.bits_of */
+    /* 1: the register has bits for single counters, as IA32_PEBS_ENABLE; upmu_backend.bits_of says which */
+    uint8_t by_counter;
     uint8_t second;       /* 1: addresses are offsets from upmu_unit_info.second */
-    uint16_t source;      /* offset of the manual's section in the table's text */
+    uint16_t source;      /* where upmu_register_table.text has the section of the manual: byte offset */
     uint8_t bits;         /* size of a register that is no MSR: 32 bits; 0: 64 bits */
     uint64_t owned;
     uint64_t gates;
@@ -105,7 +107,8 @@ struct upmu_register_class {
     uint64_t idle_value; /* bits that are set in an idle register */
 #if UPMU_FOREIGN
     uint64_t inverted;   /* bits that are 1 in the register and 0 in its shadow: gates that close (RISC-V) */
-    uint64_t kernel_off; /* bits that are all set if the kernel's mode is not counted (Arm, RISC-V) */
+    /* bits that are all set in a register while the counter does not count the kernel's mode (Arm, RISC-V) */
+    uint64_t kernel_off;
 #endif
 };
 
@@ -127,23 +130,29 @@ struct upmu_register_table {
     const uint32_t *row_bits; /* by row: mask of the bits 31:0 that exist; NULL: upmu_pmu.limit of the class */
 };
 
-/* Facts about a PMU, for calls and tests: bits of upmu_pmu.capabilities. */
-#define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register gates all counters */
-#define UPMU_PMU_STATUS (1u << 1)       /* overflow status and acknowledgement exist */
-#define UPMU_PMU_FULL_WRITE (1u << 2)   /* counters can be written at full width */
-#define UPMU_PMU_INUSE (1u << 3)        /* a register says which counters are in use */
-#define UPMU_PMU_ANYTHREAD (1u << 4)    /* events can count both hyper-threads */
+/* Facts about a PMU: bits of upmu_pmu.capabilities, for callers, tools and tests. */
+#define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register has the enable bits of all counters */
+#define UPMU_PMU_STATUS (1u << 1) /* a register shows which counters have overflowed, and a register acknowledges it */
+/* a write sets all bits of a counter; else fewer bits, from which the rest is sign-extended */
+#define UPMU_PMU_FULL_WRITE (1u << 2)
+#define UPMU_PMU_INUSE (1u << 3)        /* IA32_PERF_GLOBAL_INUSE exists: it shows which counters other software uses */
+#define UPMU_PMU_ANYTHREAD (1u << 4) /* events can have the attribute any: both hyper-threads of the core are counted */
 #define UPMU_PMU_TSX (1u << 5)          /* events can have the attributes in_tx and in_txcp */
-#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID reports a hypervisor */
-#define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID reported too few fixed counters */
+#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID reports a hypervisor: the PMU may be virtual */
+/* CPUID reported fewer than 3 fixed counters, without a hypervisor; upmu assumes 3 */
+#define UPMU_PMU_FIXED_FLOORED (1u << 7)
 #define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits of IA32_DEBUGCTL exist; upmu keeps them clear */
-#define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
-#define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
-#define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
+/* NetBurst: the handler unmasks its interrupt last, after all overflows are acknowledged */
+#define UPMU_PMU_REARM_LAST (1u << 9)
+/* NetBurst erratum: a stop of a counter can lose the carry from its bit 31 into bit 32 */
+#define UPMU_PMU_CARRY_LOST (1u << 10)
+/* an erratum: a sequence of writes, which overwrites counters, precedes the load of each new event */
+#define UPMU_PMU_PRELUDE (1u << 11)
 #define UPMU_PMU_PAIRED (1u << 12)      /* events can have UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
-#define UPMU_PMU_NO_PMI (1u << 13)      /* an overflow causes no interrupt */
-#define UPMU_PMU_KEEPS (1u << 14)       /* a counter keeps its value when it gets another event */
-#define UPMU_PMU_FREE (1u << 15)        /* counters are never stopped or written; sessions share them */
+#define UPMU_PMU_NO_PMI (1u << 13)      /* an overflow causes no interrupt, so events of this PMU cannot be sampled */
+#define UPMU_PMU_KEEPS (1u << 14)       /* units: a counter keeps its value when its select gets another event */
+/* units: the counters always count and are never written; several sessions can use one counter at a time */
+#define UPMU_PMU_FREE (1u << 15)
 #define UPMU_PMU_PAGE (1u << 16)        /* a paravirtual PMU: its registers are a page of memory and hypercalls */
 #define UPMU_PMU_SATURATES (1u << 17)   /* a counter stops at its highest value; so upmu begins it at 0 */
 
@@ -164,8 +173,8 @@ const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsi
 size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buffer, size_t size);
 
 /*
- * The name of a row of a PMU's register table, or NULL if the PMU has no such row.  Constant text; empty in a build
- * without UPMU_NAMES and UPMU_WHY_TEXT.
+ * Return the name of the register in row `row` of a PMU's register table; NULL: the PMU has no such row.  The text is
+ * constant, and empty in a build without UPMU_NAMES and UPMU_WHY_TEXT.
  *
  * Context: any.
  */
@@ -177,7 +186,8 @@ uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 
 /*
  * Fill in the PMU of a model that the library knows, without hardware: for tools and tests.  `name` is upmu_pmu.name of
- * the model ("skl", "core", "nhm", "icl").
+ * the model ("skl", "core", "nhm", "icl"), or the name of a catalogue for some CPUs of a model: then *pmu has that
+ * catalogue, and the first CPU that it names.  upmu_pmu_known() lists the names.
  *
  * Returns UPMU_OK, UPMU_ERR_NO_SUCH_PMU, or UPMU_ERR_COMPILED_OUT without UPMU_NAMES.
  * Context: any.
@@ -185,7 +195,10 @@ uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 UPMU_MUST_CHECK
 enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name);
 
-/* The names that upmu_pmu_by_name() accepts, from index 0 on; NULL after the last.  Context: any. */
+/*
+ * Return name number `index`, from 0 on, of the names that upmu_pmu_by_name() accepts; NULL: there are no more names.
+ * Context: any.
+ */
 const char *upmu_pmu_known(unsigned index);
 
 #ifdef __cplusplus

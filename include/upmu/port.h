@@ -19,7 +19,7 @@ struct upmu_cpu;
 struct upmu_unit_info;
 struct upmu_unit_type;
 
-/* Where a CPU is, as the host numbers it (hook cpu_place). */
+/* Where a CPU is, by the host's numbers: what the hook cpu_place fills in. */
 struct upmu_cpu_place {
     uint16_t package; /* number of the package (socket) */
     uint16_t die; /* number of the die within the package */
@@ -158,7 +158,7 @@ struct upmu_port {
      */
     bool in_kernel_mode;
 
-    /* ---- A paravirtual PMU (docs/PARAVIRT.md); not called without UPMU_BACKEND_PARAVIRT ---- */
+    /* ---- Hooks of a guest for a paravirtual PMU (docs/PARAVIRT.md); not called without UPMU_BACKEND_PARAVIRT ---- */
 
     /*
      * Make a hypercall: `number` is that of the PMU's CPUID leaf.  Returns false if the call cannot be made.
@@ -176,7 +176,7 @@ struct upmu_port {
      */
     void *(*shared_page)(void *context, uint64_t *out_guest_physical);
 
-    /* ---- Units outside the cores (upmu/unit.h); not called without UPMU_UNCORE ---- */
+    /* ---- Hooks for units outside the cores (upmu/unit.h); not called without UPMU_UNCORE ---- */
 
     /*
      * Read or write 32 aligned bits of a PCI function's configuration space by one access that is neither split nor

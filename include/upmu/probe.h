@@ -28,7 +28,7 @@ enum upmu_verdict {
  */
 struct upmu_probe {
     /* Asked: */
-    bool force;                         /* probe under a hypervisor although faults are not safe */
+    bool force; /* probe also under a hypervisor with a port whose faults are not safe; else UPMU_ERR_UNSUPPORTED */
     void (*loop)(void *context);        /* executes at least 1000 instructions; NULL: a built-in loop is used */
     void *loop_context;                 /* argument of `loop` */
     /* Found: */

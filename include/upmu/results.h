@@ -33,10 +33,11 @@ struct upmu_output {
     void *context; /* for `write` */
     void *buffer;
     size_t size;   /* bytes of `buffer` */
-    size_t length; /* bytes written; with UPMU_ERR_NO_SPACE of upmu_results_...(): bytes needed */
+    /* number of bytes written; after UPMU_ERR_NO_SPACE of upmu_results_...() the bytes that `buffer` needs */
+    size_t length;
 };
 
-/* ---- The log: writing ---- */
+/* ---- The log: writing events, samples, counts and names into an output ---- */
 
 /* Version of a log's layout. */
 #define UPMU_LOG_VERSION 2u
@@ -143,9 +144,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_log_end(struct upmu_log *log, struct upmu_session *const *sessions, unsigned count,
                               uint64_t time_ns);
 
-/* ---- The log: reading ---- */
+/* ---- The log: reading its records, whole or damaged ---- */
 
-/* Records of a log, by kind. */
+/* The kinds of records in a log: upmu_log_item.kind. */
 enum upmu_log_kind {
     UPMU_LOG_MACHINE = 1,
     UPMU_LOG_EVENT = 2,
@@ -157,7 +158,7 @@ enum upmu_log_kind {
     UPMU_LOG_END = 8
 };
 
-/* Text inside a log, without a NUL. */
+/* A text inside the bytes of a log, without a NUL at its end. */
 struct upmu_log_text {
     const char *at; /* the first byte */
     size_t length; /* bytes */
@@ -169,13 +170,13 @@ struct upmu_log_words {
     unsigned count;    /* words of 8 bytes */
 };
 
-/* Return the word with an index; 0: there is no such word.  Context: any. */
+/* Return word number `index` (from 0) of a list of words; 0: the list has fewer words.  Context: any. */
 uint64_t upmu_log_word(struct upmu_log_words words, unsigned index);
 
 /* The first record: which machine the log is from. */
 struct upmu_log_machine {
     uint64_t time_ns;          /* as upmu_log_begin() had it */
-    uint32_t version;          /* UPMU_VERSION of the writer */
+    uint32_t version;          /* UPMU_VERSION of the library that wrote the log */
     struct upmu_log_text name; /* the machine's description, as upmu_log_begin() had it */
 };
 
@@ -185,14 +186,15 @@ struct upmu_log_event {
     uint8_t event;             /* index of the event in the set */
     uint8_t origin;            /* enum upmu_source of the event's catalogue; 0: raw words, too */
     uint32_t attributes;       /* UPMU_ATTR_... */
-    struct upmu_event_id id;   /* valid in builds with the same catalogue */
+    /* id of the event, all zero for raw words; its numbers mean the same in builds with the same catalogue */
+    struct upmu_event_id id;
     uint32_t frequency;        /* samples per second, or 0 */
     uint32_t values;           /* upmu_sampling.values */
     uint64_t config, config1, config2; /* as in struct upmu_event */
     uint64_t period;           /* upmu_sampling.period; if `frequency` is 0, too, the event is only counted */
-    uint64_t random_mask;      /* upmu_sampling.random_mask */
+    uint64_t random_mask;      /* upmu_sampling.random_mask: mask of the random part of periods */
     uint64_t event_id;         /* upmu_sampling.event_id */
-    struct upmu_log_text name; /* upmu_event_format(); empty without UPMU_NAMES */
+    struct upmu_log_text name; /* canonical name (upmu_event_format()); empty if the writer had no UPMU_NAMES */
     struct upmu_log_text pmu;  /* upmu_pmu.name */
     struct upmu_log_text catalogue; /* upmu_catalog_name(); empty for an event given as raw words */
 };
@@ -214,7 +216,8 @@ struct upmu_log_task {
 /* A sample. */
 struct upmu_log_sample {
     uint16_t source, set, flags; /* source and set as in upmu_log_event; flags: UPMU_SAMPLE_... */
-    uint32_t cpu, events, process, thread, lost; /* as in upmu_sample and upmu_record */
+    /* cpu, events, lost: as in upmu_sample; process, thread: as in upmu_record */
+    uint32_t cpu, events, process, thread, lost;
     uint32_t values;             /* mask: events whose counts are in `value` */
     uint64_t ip, sp, time_ns;    /* as in upmu_sample */
     uint64_t event_id;           /* upmu_sampling.event_id */
@@ -245,7 +248,7 @@ struct upmu_log_item {
     union {
         struct upmu_log_machine machine; /* UPMU_LOG_MACHINE */
         struct upmu_log_event event;     /* UPMU_LOG_EVENT */
-        struct upmu_log_range range;     /* UPMU_LOG_SYMBOL, UPMU_LOG_MAPPING */
+        struct upmu_log_range range;     /* UPMU_LOG_SYMBOL and UPMU_LOG_MAPPING */
         struct upmu_log_task task;       /* UPMU_LOG_TASK */
         struct upmu_log_sample sample;   /* UPMU_LOG_SAMPLE */
         struct upmu_log_count count;     /* UPMU_LOG_COUNT */
@@ -264,7 +267,7 @@ struct upmu_log_item {
 UPMU_MUST_CHECK
 enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes);
 
-/* The findings of upmu_log_salvage(). */
+/* What upmu_log_salvage() has found in a damaged log. */
 struct upmu_log_salvaged {
     uint64_t records; /* number of sound records */
     uint64_t dropped; /* number of damaged records before the last sound one */
@@ -300,7 +303,7 @@ struct upmu_symbol {
 
 /* A log, and all that is needed to convert it. */
 struct upmu_results {
-    const void *log;  /* as upmu_log_open() takes it */
+    const void *log;  /* the bytes of the log, as upmu_log_open() takes them */
     size_t log_bytes; /* bytes of the log */
     /* Find the symbol of the code at address `ip`; false: not known.  Must give the same answer each time.
        NULL: the symbols in the log are used. */

@@ -22,13 +22,15 @@ enum upmu_session_state {
     UPMU_SESSION_RUNNING = 2,
     UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format, until upmu_session_restart() */
     UPMU_SESSION_SUSPENDED = 4, /* started; its CPU is suspended: the session continues at upmu_cpu_resume() */
-    UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): calls are refused or do nothing */
+    UPMU_SESSION_CLOSED = 5,   /* upmu_session_close() has ended it: calls on it are refused or do nothing */
     UPMU_SESSION_WAITING = 6   /* started; its thread does not run, or counters that it needs are in use */
 };
 
-/* Bits of upmu_sampling.flags. */
-#define UPMU_SAMPLING_NOTIFY (1u << 0) /* an overflow makes a message (upmu/message.h) */
-#define UPMU_SAMPLING_WRAP (1u << 1)   /* for an event without period: no interrupt, the count wraps like its counter */
+/* Bits of upmu_sampling.flags, the flags of one event. */
+/* an overflow of the event makes a message; with the default format it also masks the session */
+#define UPMU_SAMPLING_NOTIFY (1u << 0)
+/* for an event that is not sampled: no interrupt at an overflow; the count wraps at its counter's width */
+#define UPMU_SAMPLING_WRAP (1u << 1)
 #define UPMU_SAMPLING_FLAGS (UPMU_SAMPLING_NOTIFY | UPMU_SAMPLING_WRAP) /* mask of all flags that are known */
 
 /* A register write that a dry run lists. */
@@ -46,8 +48,8 @@ struct upmu_dry_run {
 };
 
 /*
- * Bytes of a session whose first set has room for `events` events, 1 to UPMU_SET_EVENTS.  A session of one event takes
- * less than a third of struct upmu_session, which has room for UPMU_SET_EVENTS.
+ * Bytes of memory for a session whose first set has room for `events` events, 1 to UPMU_SET_EVENTS.  A session for one
+ * event takes less than a third of sizeof(struct upmu_session), which has room for UPMU_SET_EVENTS.
  */
 #define UPMU_SESSION_BYTES(events)                                                                                     \
     (offsetof(struct upmu_session, set.room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))

@@ -16,9 +16,13 @@ extern "C" {
 /* When the next set of the chain becomes active in place of this one: bits of upmu_set.flags.  No bit: only by
    upmu_session_switch().  Both bits: at the first of the two moments. */
 #define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns of its thread's time; for a CPU's session of wall time */
-#define UPMU_SET_OVERFLOW_SWITCH (1u << 1) /* when an event has overflowed upmu_sampling.switch_after times */
+/* when an event of the set has overflowed upmu_sampling.switch_after times since the set became active */
+#define UPMU_SET_OVERFLOW_SWITCH (1u << 1)
 
-/* Bytes of a set with room for `events` events, 1 to UPMU_SET_EVENTS: struct upmu_set has room for UPMU_SET_EVENTS. */
+/*
+ * Bytes of memory for a set with room for `events` events, 1 to UPMU_SET_EVENTS.  sizeof(struct upmu_set) has room for
+ * UPMU_SET_EVENTS.
+ */
 #define UPMU_SET_BYTES(events) (offsetof(struct upmu_set, room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))
 
 /* Return UPMU_SET_BYTES() as the library was built; 0 for a number of events that this build does not allow.  Context:

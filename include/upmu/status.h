@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The status that a call returns, and the reasons for a refusal. */
+/* The status codes that calls return, and struct upmu_why, which has the reason of a refusal. */
 #ifndef UPMU_STATUS_H
 #define UPMU_STATUS_H
 
@@ -16,42 +16,42 @@ enum upmu_status {
     UPMU_OK = 0,
 
     /* The text. */
-    UPMU_ERR_SYNTAX = 1,            /* not a specification; why.position is the place */
-    UPMU_ERR_NO_SUCH_PMU = 2,       /* the "pmu::" prefix names no PMU of this machine */
-    UPMU_ERR_NO_SUCH_EVENT = 3,     /* no catalogue of the PMU has the name */
-    UPMU_ERR_NO_SUCH_MASK = 4,      /* the event has no such unit mask */
+    UPMU_ERR_SYNTAX = 1,            /* the text is no specification from byte why.position on */
+    UPMU_ERR_NO_SUCH_PMU = 2,       /* the text names a PMU or a unit that is not there, or not known */
+    UPMU_ERR_NO_SUCH_EVENT = 3,     /* no catalogue of the PMU has an event of this name */
+    UPMU_ERR_NO_SUCH_MASK = 4,      /* the event of this name has no such unit mask */
     UPMU_ERR_NO_SUCH_ATTRIBUTE = 5, /* the PMU has no such attribute */
-    UPMU_ERR_BAD_VALUE = 6,         /* not a number, or out of the attribute's range */
+    UPMU_ERR_BAD_VALUE = 6,         /* a value is not a number, or out of range */
     UPMU_ERR_CONTRADICTION = 7,     /* one field is given twice with different values */
     UPMU_ERR_MASK_REQUIRED = 8,     /* no unit mask is given, and the event has no default one */
     UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two unit masks that exclude each other */
 
     /* The machine. */
     UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, one that ignores writes, or one not initialised */
-    UPMU_ERR_UNSUPPORTED = 33,  /* this PMU, port or version of upmu cannot do it */
+    UPMU_ERR_UNSUPPORTED = 33,  /* the PMU, the port or this version of upmu cannot do what was asked for */
     UPMU_ERR_PORT = 34,         /* a register access faulted */
     UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; upmu_why.culprits are a conflicting subset of the events */
-    UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit */
-    UPMU_ERR_CHANGED = 37,      /* a register that upmu owns was found changed */
-    UPMU_ERR_LOST_CLAIM = 38,   /* another CPU took a shared resource in the meantime */
+    UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit: a placement may exist */
+    UPMU_ERR_CHANGED = 37,      /* upmu_cpu_verify(): a register that upmu owns was found changed; why.address */
+    UPMU_ERR_LOST_CLAIM = 38,   /* another CPU claimed a shared counter or resource first */
     UPMU_ERR_NO_CPU = 39,       /* no CPU that is initialised can drive the unit */
     UPMU_ERR_NOT_PRECISE = 40,  /* the event has no precise records at this level; why.levels has the possible ones */
 
     /* The caller. */
-    UPMU_ERR_VERSION = 64,       /* header and library are of different builds */
+    UPMU_ERR_VERSION = 64,       /* header, file or log is of another build or version than the library */
     UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one that this call needs */
-    UPMU_ERR_BUSY = 66,          /* a local call inside another local call: nothing was done */
+    UPMU_ERR_BUSY = 66,          /* inside another local call, or another call works on the object: try again */
     UPMU_ERR_WRONG_CPU = 67,     /* the call must run on the session's CPU, which cannot be reached (run_on_cpu) */
     UPMU_ERR_STATE = 68,         /* the object's state forbids the call (enum upmu_session_state) */
-    UPMU_ERR_NO_SPACE = 69,      /* the caller's memory or a stated capacity is used up */
-    UPMU_ERR_INVALID = 70,       /* an argument is outside its documented range */
+    UPMU_ERR_NO_SPACE = 69,      /* memory that the caller gave, or a documented limit, is too small */
+    UPMU_ERR_INVALID = 70,       /* an argument is out of its documented range, or two contradict each other */
     UPMU_ERR_COMPILED_OUT = 71,  /* a build option (upmu/config.h) has left this out */
     UPMU_ERR_END = 72,           /* no further item */
     UPMU_ERR_NOT_PERMITTED = 73, /* the register, the value or the catalogue is not permitted here */
     UPMU_ERR_WRONG_PMU = 74,     /* the event is encoded for another PMU than that of the CPU or unit */
     UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero: the linker script lost .data.rel.ro */
     UPMU_ERR_NOT_PER_THREAD = 76, /* the event is of a unit outside the cores, and cannot be counted for a thread */
-    UPMU_ERR_WRITE = 77,   /* the caller's output did not take the bytes (upmu/results.h) */
+    UPMU_ERR_WRITE = 77,   /* upmu_output.write returned false (upmu/results.h) */
     UPMU_ERR_DAMAGED = 78, /* the bytes are not a whole, unchanged log (upmu/results.h) */
     UPMU_ERR_FORMULA = 79, /* the text is not a formula (upmu/metric.h); why.position is the place */
     UPMU_ERR_NO_SUCH_NAME = 80, /* the PMU has no such metric, or a formula has an unknown name */
@@ -102,10 +102,10 @@ struct upmu_why {
      * there is no such hardware. */
     char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
-    struct upmu_event_id nearest; /* id of the event with the most similar name, or all zero */
+    struct upmu_event_id nearest; /* event with the most similar name, or 0; UPMU_ERR_WRONG_PMU: named event */
     uint32_t culprits;            /* bit i: request i of the placement belongs to the conflicting subset */
     struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* ids of the events of the first requests of this subset */
-    uint8_t culprit_count;        /* entries of `culprit` in use */
+    uint8_t culprit_count;        /* number of entries of `culprit` in use */
     uint8_t resource;             /* UPMU_COLLISION_RESOURCE, _CLAIMED: number of the resource in conflict */
     uint8_t levels;               /* UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible; bit 0: no other is, as yet */
     uint32_t counters;            /* mask: counters in conflict */

@@ -24,10 +24,10 @@ extern "C" {
 /* The PMU upmu_unit_list.pmu[i] has upmu_pmu.index = UPMU_UNIT_PMU + i, which is also upmu_event.pmu of its events. */
 #define UPMU_UNIT_PMU 4u
 
-/* How a type's counters are started and stopped. */
+/* Where the enable bits of a type's counters are, and how its counters are stopped. */
 enum upmu_unit_style {
-    UPMU_UNIT_GLOBAL = 0,     /* one register has a bit for each counter */
-    UPMU_UNIT_SELECT = 1,     /* each select enables its own counter */
+    UPMU_UNIT_GLOBAL = 0,     /* one register has an enable bit for each counter */
+    UPMU_UNIT_SELECT = 1, /* each select has the enable bit of its own counter; nothing stops all counters at once */
     UPMU_UNIT_BOX = 2,        /* one bit freezes all counters of a box; each select has an enable bit, too */
     UPMU_UNIT_DISCOVERED = 3, /* one bit freezes all counters of a box; a counter counts if its select is not 0 */
     UPMU_UNIT_CLIENT_IMC = 4, /* as UPMU_UNIT_DISCOVERED; memory controllers of clients */
@@ -72,9 +72,10 @@ struct upmu_unit_type {
                               bits are two accesses.  In memory, box control and filters have 32 bits */
     uint8_t enable_bit;    /* number of a select's enable bit: 22 or 31 (UPMU_UNIT_SELECT); 0, 22, or 0xff for none
                               (other styles) */
-    uint8_t filters;       /* entries of filter[] in use */
+    uint8_t filters;       /* number of filter registers: entries of filter[] in use */
     uint8_t scope;         /* enum upmu_scope: which CPUs reach the box by MSRs */
-    uint16_t quirks;       /* UPMU_UNIT_GROWING_RESET, or bits of the library's backend */
+    /* bits, ORed: UPMU_UNIT_GROWING_RESET; the others are the library's backend's, and 0 in a host's own type */
+    uint16_t quirks;
     uint16_t rdpmc;        /* RDPMC index of counter 0; 0xffff: none */
     /* Offsets of registers from the box's base. */
     uint32_t control;      /* box control; with UPMU_UNIT_GLOBAL the register that enables all counters */
@@ -87,7 +88,7 @@ struct upmu_unit_type {
     uint32_t control_idle; /* value that box control has at the begin, without reset bits */
     uint32_t reset;        /* reset bits of box control, written once when a unit none of whose counters is in use is
                               opened; 0: no reset */
-    uint64_t select_mask;  /* bits of a select that an event may set, without the enable bit */
+    uint64_t select_mask;  /* bits of a select that an event may set; the enable bit is none of them */
     uint64_t filter_mask[4]; /* bits of filter[i] that an event may set */
     uint32_t rate_mhz;     /* highest rate of a counter, in millions of events per second; 0: UPMU_UNIT_RATE_MHZ */
     const struct upmu_unit_constraint *constraints; /* a list that ends with code_mask 0; or NULL */
@@ -120,7 +121,7 @@ struct upmu_uncore_pmu {
     struct upmu_register row[UPMU_UNIT_REGISTERS]; /* addresses are offsets from the box's base */
     uint16_t packed;            /* 1 + number of the type in the library's table; 0: the host's own type */
     uint16_t found[5];          /* the backend's: what the processor's own table of units says of the type */
-    struct upmu_unit_type made; /* a type of the library, unpacked */
+    struct upmu_unit_type made; /* unpacked data of a type of the library, to which `type` then points */
     char text[96];              /* the names of `made` */
 };
 
@@ -191,8 +192,8 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
                                 const struct upmu_unit_info *info, unsigned boxes);
 
 /*
- * Open a unit by its path (see upmu_unit_find()).  Returns as upmu_unit_open() and upmu_unit_find().  Context: as
- * upmu_unit_open().
+ * Open the unit that has a path, as upmu_unit_find() with UPMU_UNIT_PATH and then upmu_unit_open() do.  Returns as
+ * these two functions.  Context: as upmu_unit_open().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine *machine, const char *path);
@@ -281,7 +282,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
 
 #define UPMU_UNIT_CPUS 32 /* the most CPUs that upmu_unit_facts lists */
 
-/* Facts about a unit at work. */
+/* Facts about an open unit (upmu_unit_ask()). */
 struct upmu_unit_facts {
     struct upmu_cpu *cpu;                     /* the CPU that drives the unit, or NULL */
     struct upmu_cpu *allowed[UPMU_UNIT_CPUS]; /* the first CPUs that can drive it, the best one first */
@@ -333,7 +334,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flags, uint32_t address, const char *text,
                                 struct upmu_unit_found *out_found);
 
-/* ---- Regions over all dies ---- */
+/* ---- Regions that count on one unit of each die, and add up the dies ---- */
 
 /*
  * Add the count of another die to a sum.  `value`, `raw`, `error` and `lost` are added.  `enabled_ns` becomes the

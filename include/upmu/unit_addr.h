@@ -43,7 +43,7 @@
                (uint32_t)(core) << 4 | (uint32_t)(number)                                                            \
          : UPMU_UNIT_NO_ADDRESS)
 
-/* One field of a valid address. */
+/* Get one field of a valid address, as UPMU_UNIT_ADDRESS() was given it. */
 #define UPMU_UNIT_RACK(address) ((uint32_t)(address) >> 17 & (UPMU_UNIT_RACKS - 1u))
 #define UPMU_UNIT_BLADE(address) ((uint32_t)(address) >> 12 & (UPMU_UNIT_BLADES - 1u))
 #define UPMU_UNIT_CHIP(address) ((uint32_t)(address) >> 9 & (UPMU_UNIT_CHIPS - 1u))

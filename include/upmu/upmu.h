@@ -74,7 +74,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
    set.  Returns UPMU_OK (also if the CPU is not initialised) or UPMU_ERR_PORT.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 
-/* The answer of upmu_pmi_handle() about an interrupt. */
+/* The answers of upmu_pmi_handle(): whose the interrupt was. */
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* another source has raised the interrupt: check your other sources */
     UPMU_PMI_HANDLED = 1,  /* counters of upmu had overflowed */
@@ -94,14 +94,14 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 struct upmu_sampling {
     uint64_t period;       /* events between two samples, 1 to 2^63 - 1; 0: count only */
     uint64_t event_id;     /* a number of the caller, stored in the samples of this event (upmu/format.h) */
-    uint32_t values;       /* bit i: samples contain the count of event i of the set */
+    uint32_t values;       /* mask, bit i: each sample also has the count of event i of the set */
     uint32_t switch_after; /* overflows until the next set becomes active (UPMU_SET_OVERFLOW_SWITCH); 0: no switch */
     uint64_t long_period;  /* the period after a restart, if this event masked the session; 0: `period` */
     uint64_t random_mask;  /* each period but the first is longer by (a random number & random_mask) */
     uint64_t random_seed;  /* seed of these random numbers */
     uint32_t resets;       /* bit i: at an overflow the count of event i becomes 0, and its period, if any, begins */
     uint32_t frequency;    /* samples per second: the period adapts, and `period` is the first (0: 10000); 0: none */
-    uint32_t flags;        /* UPMU_SAMPLING_… (upmu/session.h) */
+    uint32_t flags;        /* bits UPMU_SAMPLING_… (upmu/session.h) */
 };
 
 /* Make an empty session; former contents do not matter.  It and `machine` must stay until upmu_session_close().
@@ -154,9 +154,9 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_stop(struct upmu_session *session)
 /* Stop, detach and end a session: its memory may be freed.  Returns UPMU_OK, UPMU_ERR_PORT.  Context: local. */
 enum upmu_status upmu_session_close(struct upmu_session *session);
 
-/* How a count was obtained. */
+/* How a count was obtained: upmu_count.quality. */
 enum upmu_quality {
-    UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
+    UPMU_QUALITY_EXACT = 0,     /* the event was counted during all of enabled_ns */
     UPMU_QUALITY_SCALED = 1,    /* the count is estimated from part of the time; see `error` */
     UPMU_QUALITY_PARTIAL = 2,   /* the count is `raw`: an unknown part of the time is missing */
     UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never had its counter, or its initiator never overflowed */
@@ -169,12 +169,12 @@ struct upmu_count {
     uint64_t value;      /* number of events, scaled to enabled_ns if `quality` is SCALED; saturates */
     uint64_t raw;        /* number of events really counted */
     uint64_t error;      /* uncertainty of `value`, in events; 0 of an exact count */
-    uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
+    uint64_t enabled_ns; /* time in which the session was enabled (started); 0 without clock_ns */
     uint64_t running_ns; /* part of enabled_ns in which the event had a counter */
     uint64_t left;       /* of a sampling event: events until the next sample */
     uint64_t reset;      /* of a sampling event: the present period, with its random part */
     enum upmu_quality quality; /* how the count was obtained */
-    uint32_t lost;       /* of a sampling event: periods that ended without a sample: throttled, or too short */
+    uint32_t lost;       /* of a sampling event: number of periods that gave no sample: throttled, or too short */
 };
 
 /* Read `count` events of a set from event `first` on.  Running: one counter read each and no write (with top-down
@@ -184,7 +184,7 @@ struct upmu_count {
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count, struct upmu_count *out_counts);
 
-/* A sample: a copy, which does not depend on the ring. */
+/* A sample of a ring, as upmu_ring_next() copies it out: valid whatever happens to the ring. */
 struct upmu_sample {
     uint64_t ip;      /* interrupted instruction */
     uint64_t sp;      /* stack pointer of the interrupted code */
@@ -194,17 +194,17 @@ struct upmu_sample {
     uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
     uint16_t flags;   /* UPMU_SAMPLE_… */
 };
-#define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was user code */
-#define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
+#define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was in user mode */
+#define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` is not 0: samples before this one found no room */
 #define UPMU_SAMPLE_NO_FRAME (1u << 2) /* no frame: a call found the overflow, or the host gave none; ip is 0 */
-#define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
+#define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp are 0 in place of the kernel's (upmu_session_hide_kernel()) */
 
 /* Take the oldest sample out of a ring; false: the ring is empty.  Context: any; one reader at a time. */
 bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 
 /* ---- Threads: the host embeds a struct upmu_thread in its own; pid, tid, host may be changed at any time ---- */
 
-/* Initialise a thread before its first switch; it must stay until upmu_thread_exit().  Context: any. */
+/* Initialise a thread, before its first switch; its memory must stay until upmu_thread_exit().  Context: any. */
 void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, void *host);
 
 /* The CPU switches from thread `prev` to `next`, which must differ; an idle thread is a thread, too.  Two threads
@@ -218,9 +218,9 @@ enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *pr
    call again); UPMU_ERR_PORT (all are detached).  Context: local, on the CPU where it runs; any if it does not run. */
 UPMU_MUST_CHECK enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
 
-/* ---- Regions: three lines around the code to measure ---- */
+/* ---- Regions: count events in a piece of code, by a call before it and a call after it ---- */
 
-/* Counts of a piece of code. */
+/* A region: a session on one CPU, and the counts between two calls. */
 struct upmu_region {
     struct upmu_count count[UPMU_SET_EVENTS]; /* count[i]: event i of the list, between the last begin and end */
     unsigned events;                          /* entries of `count` in use */

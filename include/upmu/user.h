@@ -19,8 +19,8 @@ extern "C" {
 #define UPMU_USER_VERSION 1u /* version of the page's layout */
 #define UPMU_USER_EVENTS 32  /* the most events of a page */
 
-/* Bits of upmu_user_page.flags. */
-#define UPMU_USER_RUNNING (1u << 0) /* the session has its counters at this moment */
+/* Bits of upmu_user_page.flags, which the kernel writes. */
+#define UPMU_USER_RUNNING (1u << 0) /* the session runs now: its events have counters */
 #define UPMU_USER_CLOSED (1u << 1)  /* the session has ended, or the kernel has withdrawn the page */
 
 /* An event: count = total + ((counter - base) modulo 2^width). */
@@ -31,7 +31,10 @@ struct upmu_user_event {
     uint32_t width; /* bits of the counter */
 };
 
-/* The page, which the kernel maps read-only.  The layout is the same for 32 and 64 bits. */
+/*
+ * The page with a session's counts, which the kernel writes and maps read-only.  The layout is the same for programs of
+ * 32 and 64 bits.
+ */
 struct upmu_user_page {
     uint32_t version;           /* UPMU_USER_VERSION */
     volatile uint32_t sequence; /* odd: the kernel is writing the page; each write adds 2 */
@@ -58,7 +61,10 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 {
     uint32_t low, high;
 
-    /* RDPMC is not serializing: earlier instructions may still be under way (Intel SDM vol 2, RDPMC). */
+    /*
+     * RDPMC does not wait for earlier instructions, which may still be executed when the counter is read (Intel SDM vol
+     * 2, RDPMC); LFENCE waits for them.
+     */
     if (fence)
         __asm__ volatile("lfence" ::: "memory");
     __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AArch32's PMU, by the numbers that they have on AArch64. Both name a register by CRn, CRm and op2; op1
- * is 0 on AArch32. MRC and MCR have these as immediate operands: a switch selects the instruction.
+ * Registers of AArch32's PMU, accessed by the numbers that the backend has for them, which are those of AArch64. Both
+ * states name a register by CRn, CRm and op2; op1 is 0 on AArch32. MRC and MCR have these as immediate operands: a
+ * switch selects the instruction.
  */
 #ifndef UPMU_ARM32_CP15_H
 #define UPMU_ARM32_CP15_H
@@ -16,18 +17,24 @@
 #define UPMU_A32_MCR(value, crn, crm, op2)                                                                             \
     __asm__ volatile("mcr p15, 0, %0, c" #crn ", c" #crm ", " #op2 : : "r"(value) : "memory")
 
-/* PMCR, PMCNTENSET, PMCNTENCLR, PMOVSR, PMCCNTR, PMINTENSET, PMINTENCLR. */
+/*
+ * Numbers of the registers that are read and written: PMCR, PMCNTENSET, PMCNTENCLR, PMOVSR, PMCCNTR, PMINTENSET,
+ * PMINTENCLR.
+ */
 #define UPMU_A32_READ_WRITE(R)                                                                                         \
     R(3, 9, 12, 0) R(3, 9, 12, 1) R(3, 9, 12, 2) R(3, 9, 12, 3) R(3, 9, 13, 0) R(0, 9, 14, 1) R(0, 9, 14, 2)
-/* MIDR, ID_DFR0, PMCEID0, PMCEID1. */
+/* Numbers of the registers that are only read: MIDR, ID_DFR0, PMCEID0, PMCEID1. */
 #define UPMU_A32_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 1, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
 
-/* PMEVCNTR0 to 30; PMEVTYPER0 to 30, and PMCCFILTR behind them. */
+/*
+ * First numbers of 32 registers each, reached through PMSELR: PMEVCNTR0 to 30; PMEVTYPER0 to 30, and after them
+ * PMCCFILTR.
+ */
 #define UPMU_A32_COUNTERS UPMU_A32_NUMBER(3, 14, 8, 0)
 #define UPMU_A32_TYPERS UPMU_A32_NUMBER(3, 14, 12, 0)
-#define UPMU_A32_LEVEL UPMU_A32_NUMBER(0, 4, 2, 2) /* CurrentEL, which AArch32 has in the CPSR */
+#define UPMU_A32_LEVEL UPMU_A32_NUMBER(0, 4, 2, 2) /* AArch64's CurrentEL; on AArch32 its value is made of the CPSR */
 
-#define UPMU_A32_MODE 0x1fu /* the mode bits of the CPSR */
+#define UPMU_A32_MODE 0x1fu /* bits of the CPSR that tell the processor's mode */
 #define UPMU_A32_MODE_HYP 0x1au
 
 static inline uint32_t upmu_a32_mode(void)
@@ -38,7 +45,10 @@ static inline uint32_t upmu_a32_mode(void)
     return state & UPMU_A32_MODE;
 }
 
-/* Select the register that PMXEVCNTR and PMXEVTYPER access. Returns which one was selected before. */
+/*
+ * Select the counter that PMXEVCNTR and PMXEVTYPER access: write its number to PMSELR, if it is not there. Returns the
+ * number that was selected before.
+ */
 static inline uint32_t upmu_a32_select(uint32_t which)
 {
     uint32_t before;

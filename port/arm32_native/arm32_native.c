@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for AArch32. Sources: Arm ARM for Armv8 (DDI 0487 M.c), G8 (PMU, generic timer); Cortex-A15 TRM (DDI 0438), 11.
- * Armv8-R has the same registers; Armv7-R has no PMUv2.
+ * Hooks for AArch32: registers, interrupts, and a clock by the generic timer. Sources: Arm ARM for Armv8 (DDI 0487
+ * M.c), G8 (PMU, generic timer); Cortex-A15 TRM (DDI 0438), 11. Armv8-R has the same registers; Armv7-R has no PMUv2.
  */
 #include "port/arm32_native/arm32_native.h"
 
@@ -9,7 +9,7 @@
 
 #include "port/arm32_native/arm32_cp15.h"
 
-/* The ISB lets a counter be read after all earlier instructions, not while these are executed. */
+/* Without the ISB, a counter could be read while earlier instructions are still executed. */
 static bool read_register(void *context, uint32_t number, uint64_t *out_value)
 {
     (void)context;
@@ -17,7 +17,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a32_read(number, out_value);
 }
 
-/* The ISB lets a write take effect before the next instruction. */
+/* With the ISB the write has taken effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a32_write(number, (uint32_t)value);
@@ -42,7 +42,7 @@ static void irq_restore(void *context, uintptr_t state)
     __asm__ volatile("msr cpsr_c, %0" : : "r"(state) : "memory");
 }
 
-/* The PMU's interrupt is a level, which falls when the overflow is acknowledged: nothing is to be done. */
+/* Nothing is to be done: the interrupt is a level, which the PMU ends when the overflow is acknowledged. */
 static void pmi_rearm(void *context)
 {
     (void)context;
@@ -57,8 +57,8 @@ static uint32_t frequency(void)
 }
 
 /*
- * Return the nanoseconds of a tick, with 32 bits behind the point. The compiler's division would be a call of its
- * library.
+ * Return the length of a tick of `hz` ticks a second: nanoseconds in bits 63:32, their fraction in bits 31:0. The loop
+ * divides bit by bit, because the compiler's division would be a call of its runtime library.
  */
 static uint64_t tick_ns(uint32_t hz)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for AArch64.  Sources: Arm ARM (DDI 0487 M.c) D13.1 (context synchronisation), D12 (the generic timer).
+ * Hooks for AArch64: registers, interrupts, and a clock by the generic timer.  Sources: Arm ARM (DDI 0487 M.c) D13.1
+ * (context synchronisation), D12 (the generic timer).
  */
 #include "port/arm64_native/arm64_native.h"
 
@@ -10,7 +11,7 @@
 
 #define DAIF_INTERRUPTS 3 /* IRQ, FIQ */
 
-/* The ISB lets a counter be read after all earlier instructions, not while these are executed. */
+/* Without the ISB, a counter could be read while earlier instructions are still executed. */
 static bool read_register(void *context, uint32_t number, uint64_t *out_value)
 {
     (void)context;
@@ -18,7 +19,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a64_mrs(number, out_value);
 }
 
-/* The ISB lets a write take effect before the next instruction. */
+/* With the ISB the write has taken effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a64_msr(number, value);
@@ -43,15 +44,15 @@ static void irq_restore(void *context, uintptr_t state)
     __asm__ volatile("msr daif, %0" : : "r"(state) : "memory");
 }
 
-/* The PMU's interrupt is a level, which falls when the overflow is acknowledged: nothing is to be done. */
+/* Nothing is to be done: the interrupt is a level, which the PMU ends when the overflow is acknowledged. */
 static void pmi_rearm(void *context)
 {
     (void)context;
 }
 
 /*
- * Return the time in nanoseconds. The quotient is made in two parts, because the count times 10^9 has more than 64 bits
- * after a few seconds.
+ * Return the time of the generic timer in nanoseconds. Seconds and the rest of a second are converted apart, because
+ * count * 10^9 has more than 64 bits after some seconds.
  */
 static uint64_t clock_ns(void *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System registers by number. MRS and MSR name a register by an immediate operand, so each register has its own
- * instruction: a switch selects it. A number is bits 20:5 of the instruction.
+ * System registers of AArch64's PMU, accessed by number: a number is bits 20:5 of the MRS or MSR instruction. MRS and
+ * MSR have it as an immediate operand, so each register has its own instruction, and a switch selects it.
  */
 #ifndef UPMU_ARM64_SYSREG_H
 #define UPMU_ARM64_SYSREG_H
@@ -16,15 +16,18 @@
 #define UPMU_A64_7(R, op1, crn, crm)                                                                                   \
     R(op1, crn, crm, 0) R(op1, crn, crm, 1) R(op1, crn, crm, 2) R(op1, crn, crm, 3)                                    \
     R(op1, crn, crm, 4) R(op1, crn, crm, 5) R(op1, crn, crm, 6)
-/* PMEVCNTR0 to 30; PMEVTYPER0 to 30, and PMCCFILTR behind them. */
+/* Call macro R for each of PMEVCNTR0 to 30, PMEVTYPER0 to 30, and PMCCFILTR, which follows them. */
 #define UPMU_A64_EVENTS(R)                                                                                             \
     UPMU_A64_8(R, 3, 14, 8) UPMU_A64_8(R, 3, 14, 9) UPMU_A64_8(R, 3, 14, 10) UPMU_A64_7(R, 3, 14, 11)                  \
     UPMU_A64_8(R, 3, 14, 12) UPMU_A64_8(R, 3, 14, 13) UPMU_A64_8(R, 3, 14, 14) UPMU_A64_8(R, 3, 14, 15)
-/* PMCR, PMCNTENSET, PMCNTENCLR, PMOVSCLR, PMCCNTR, PMINTENSET, PMINTENCLR. */
+/*
+ * Call macro R for each register that is read and written: PMCR, PMCNTENSET, PMCNTENCLR, PMOVSCLR, PMCCNTR, PMINTENSET,
+ * PMINTENCLR, and those of UPMU_A64_EVENTS.
+ */
 #define UPMU_A64_READ_WRITE(R)                                                                                         \
     R(3, 9, 12, 0) R(3, 9, 12, 1) R(3, 9, 12, 2) R(3, 9, 12, 3) R(3, 9, 13, 0) R(0, 9, 14, 1) R(0, 9, 14, 2)           \
     UPMU_A64_EVENTS(R)
-/* MIDR_EL1, ID_AA64DFR0_EL1, CurrentEL, PMCEID0, PMCEID1. */
+/* Call macro R for each register that is only read: MIDR_EL1, ID_AA64DFR0_EL1, CurrentEL, PMCEID0, PMCEID1. */
 #define UPMU_A64_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 5, 0) R(0, 4, 2, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
 
 /* Read a register by its number; false: this file knows no register with that number. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The EFI port: hooks, the interrupt table, LVTPC.  The entries of the table are in efi_stubs.c.
+ * The EFI port: hooks, its own interrupt table, and the APIC's performance-counter entry (LVTPC).  The assembly code to
+ * which the table leads is in efi_stubs.c.
  */
 #include <stddef.h>
 #include <port/efi/efi_port.h>
@@ -10,7 +11,7 @@
 #define UPMU_EFI_GATES 256u
 #define UPMU_EFI_SPURIOUS_VECTOR 0xffu
 
-/* An interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
+/* An entry of the interrupt table: an interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
 struct upmu_efi_gate {
     uint16_t offset_low;
     uint16_t selector;
@@ -102,7 +103,7 @@ static void efi_gate_set(unsigned vector, enum upmu_efi_entry entry, uint16_t se
     gate->offset_low = (uint16_t)(offset & 0xffffu);
     gate->selector = selector;
     gate->stack = 0;
-    gate->type = 0x8e; /* present, ring 0, interrupt gate */
+    gate->type = 0x8e; /* an interrupt gate that is present, and that ring 0 alone may call */
     gate->offset_middle = (uint16_t)(offset >> 16 & 0xffffu);
 #if defined(__x86_64__)
     gate->offset_high = (uint32_t)(offset >> 32);
@@ -165,7 +166,7 @@ static uint32_t efi_tsc_measure(void (*stall)(void *context, unsigned microsecon
 
     stall(context, ms * 1000);
     ticks = upmu_x86_rdtsc() - ticks;
-    return (uint32_t)ticks / ms; /* below 200 GHz the ticks of 20 ms fit 32 bits */
+    return (uint32_t)ticks / ms; /* fits 32 bits: fewer than 2^32 ticks in 20 ms, up to 214 GHz */
 }
 
 enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context, unsigned microseconds),

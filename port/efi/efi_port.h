@@ -18,21 +18,22 @@
 extern "C" {
 #endif
 
-/* How often the handlers saw each event, for a report. */
+/* Counts of what the port's interrupt entries saw, for a report. */
 struct upmu_efi_traps {
-    uint32_t faults;   /* #GP and #UD that a register access survived */
+    uint32_t faults;   /* register accesses that faulted (#GP or #UD) and were reported as failed */
     uint32_t nmis;
     uint32_t vectors;
     uint32_t handled;  /* handled, stale, not_ours: how often upmu_pmi_handle() gave this answer */
     uint32_t stale;
-    uint32_t not_ours; /* such an NMI is passed on to the firmware, unless swallow_foreign */
+    /* answers UPMU_PMI_NOT_OURS, to an NMI or to the vector; the NMI goes on to the firmware, unless swallow_foreign */
+    uint32_t not_ours;
 };
 
 struct upmu_efi {
     struct upmu_port port;
     volatile struct upmu_efi_traps traps;
     struct upmu_cpu *cpu; /* the CPU that the handler passes to upmu_pmi_handle(); set it before upmu_cpu_init() */
-    /* Drop NMIs that are not upmu's, instead of passing them on to the firmware. */
+    /* true: drop an NMI that is not upmu's (UPMU_PMI_NOT_OURS); false: pass it on to the firmware's handler. */
     bool swallow_foreign;
     /* private */
     bool (*pci)(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value);
@@ -49,11 +50,12 @@ struct upmu_efi {
 };
 
 /*
- * Install the port on the executing CPU. A program can have one such port at a time.
+ * Install the port on the executing CPU: fill in efi->port, load the interrupt table, enable the APIC if it was not. A
+ * program can have one such port at a time.
  *
  * `stall(context, microseconds)` is a wrapper around the boot service Stall(), used once for 20 ms to time the TSC; if
  * it is NULL, there is no clock_ns. `vector`: 0 for NMI, or 32 to 254. Call upmu_efi_close() before the application
- * returns. Returns UPMU_OK, UPMU_ERR_STATE (installed already) or UPMU_ERR_INVALID.
+ * returns. Returns UPMU_OK, UPMU_ERR_STATE (installed already) or UPMU_ERR_INVALID (another vector).
  * Context: local, or with interrupts on.
  */
 UPMU_MUST_CHECK
@@ -81,12 +83,12 @@ void upmu_efi_units(struct upmu_efi *efi,
  */
 void upmu_efi_close(struct upmu_efi *efi);
 
-/* Return the measured TSC rate in thousand ticks a second; 0: it was not measured. */
+/* Return the TSC's rate that upmu_efi_open() measured, in thousand ticks a second; 0: `stall` was NULL. */
 uint32_t upmu_efi_tsc_khz(const struct upmu_efi *efi);
 
 /*
- * Raise an NMI on the executing CPU through its APIC, to show that NMIs arrive (traps.nmis). False: the CPU has no
- * APIC.
+ * Raise an NMI on the executing CPU through its APIC, to show that NMIs arrive: traps.nmis is one greater then. False:
+ * the CPU has no APIC that can be reached.
  */
 bool upmu_efi_self_nmi(const struct upmu_efi *efi);
 

@@ -13,7 +13,10 @@
 
 struct upmu_efi *upmu_efi_installed;
 
-/* Resume after a register access of upmu that faulted; false: the fault had another cause. */
+/*
+ * If a fault is one of a guarded register access (x86_guard.h), count it and let the interrupted code resume at the
+ * access's landing. False: the fault has another cause.
+ */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
     uintptr_t landing = upmu_x86_guard_landing(frame->ip);
@@ -83,7 +86,10 @@ __attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsi
     "pushq $" number "\n" \
     "jmp upmu_efi_common\n"
 
-/* The stack after the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
+/*
+ * The stack after the pushes of the common part, from rsp on: 10 registers (80 bytes), the entry's number, the slot,
+ * [the error code of #GP], struct upmu_efi_frame.
+ */
 __asm__(".text\n"
         ".hidden upmu_efi_trap\n" UPMU_EFI_ENTRY("upmu_efi_entry_0", "0") UPMU_EFI_ENTRY("upmu_efi_entry_1", "1")
             UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
@@ -93,7 +99,7 @@ __asm__(".text\n"
         "pushq %r8\n pushq %r9\n pushq %r10\n pushq %r11\n pushq %rbp\n"
         "cld\n"
         "movq 80(%rsp), %rsi\n"       /* the number */
-        "leaq 96(%rsp), %rdi\n"       /* the frame behind the slot */
+        "leaq 96(%rsp), %rdi\n"       /* the frame, which follows the slot */
         "cmpl $4, %esi\n"
         "jne 1f\n"
         "addq $8, %rdi\n"             /* or behind the error code */
@@ -131,7 +137,7 @@ __asm__(".text\n"
             UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
                 UPMU_EFI_ENTRY("upmu_efi_entry_4", "4")
         "upmu_efi_common:\n"
-        "pushal\n"                    /* 8 registers: number at 32, slot at 36 */
+        "pushal\n"                    /* 8 registers (32 bytes); then the number at 32, the slot at 36, the frame */
         "cld\n"
         "movl 32(%esp), %edx\n"
         "leal 40(%esp), %eax\n"
@@ -170,7 +176,10 @@ extern const char upmu_efi_entry_2[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_3[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_4[] UPMU_EFI_HIDDEN;
 
-/* Return the address of an entry. A table of the addresses would need relocations. */
+/*
+ * Return the address of the assembly entry with a number. A switch, because a table of addresses would need
+ * relocations.
+ */
 uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry)
 {
     switch (entry) {

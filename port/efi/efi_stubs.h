@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The assembly entries of the EFI port's interrupt table, and what they pass to C.
- */
+/* The assembly entries to which the EFI port's interrupt table leads, and the C function that they call. */
 #ifndef UPMU_EFI_STUBS_H
 #define UPMU_EFI_STUBS_H
 
@@ -15,13 +13,13 @@ enum upmu_efi_entry {
     UPMU_EFI_VECTOR = 1,
     UPMU_EFI_SPURIOUS = 2,
     UPMU_EFI_UD = 3,
-    UPMU_EFI_GP = 4, /* the only one of these exceptions with an error code */
+    UPMU_EFI_GP = 4, /* of NMI, #UD and #GP the only one with an error code on the stack */
     UPMU_EFI_ENTRIES = 5
 };
 
 /*
- * The words that the processor pushed, lowest address first. 64-bit mode always pushes sp and ss; protected mode does
- * so only if the ring changes.
+ * The words that the processor has pushed at an interrupt, lowest address first. 64-bit mode always pushes sp and ss,
+ * too; protected mode does so only if the ring changes.
  */
 struct upmu_efi_frame {
     uintptr_t ip;
@@ -35,16 +33,16 @@ struct upmu_efi_frame {
 
 #define UPMU_EFI_HIDDEN __attribute__((visibility("hidden")))
 
-/* The port that is installed, or NULL. */
+/* The port that upmu_efi_open() has installed; NULL: none. Entries find the port by it. */
 extern struct upmu_efi *upmu_efi_installed UPMU_EFI_HIDDEN;
 
 /*
- * Handle an interrupt; called by the entries. Returns 0 to resume at frame->ip, or the address of the firmware's
- * handler that is to go on with the interrupt.
+ * Handle an interrupt; the assembly entries call it with the interrupted state and their number. Returns 0: resume at
+ * frame->ip; or the address of the firmware's handler, to which the entry jumps with the stack as it was.
  */
 uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry);
 
-/* Return the address of an entry. */
+/* Return the address of the assembly code of an entry, for the interrupt table. */
 uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry);
 
 #endif

@@ -10,7 +10,8 @@
 #ifdef __aarch64__
 
 /*
- * Indices in EFI_SYSTEM_CONTEXT_AARCH64, all of 64 bits: X0 to X28, FP, LR, SP; V0 to V31, two words each; ELR, SPSR.
+ * Indices of words of 64 bits in EFI_SYSTEM_CONTEXT_AARCH64, in which these registers stand one after the other: X0 to
+ * X28, FP, LR, SP; V0 to V31, two words each; ELR, SPSR.
  */
 #define CONTEXT_SP 31u
 #define CONTEXT_ELR 96u
@@ -19,7 +20,7 @@
 
 typedef void handler(uintptr_t source, const uint64_t *context);
 
-/* EFI_HARDWARE_INTERRUPT_PROTOCOL; 0 is EFI_SUCCESS. */
+/* EFI_HARDWARE_INTERRUPT_PROTOCOL of EDK II. Its functions return 0 (EFI_SUCCESS) or an error. */
 struct efi_interrupts {
     /* With a handler the interrupt is enabled; with NULL it is disabled. */
     uintptr_t (*register_handler)(struct efi_interrupts *self, uintptr_t source, handler *call);
@@ -55,7 +56,7 @@ static void on_interrupt(uintptr_t source, const uint64_t *context)
     (void)interrupts->end(interrupts, source);
 }
 
-/* The hook for CPUID, which AArch64 does not have: all words are 0. */
+/* The hook cpuid, which the machine does not need on AArch64: all words are 0. */
 static void no_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     (void)context, (void)leaf, (void)subleaf;

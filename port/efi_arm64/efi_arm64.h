@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for a UEFI application or driver under boot services, AArch64: port/arm64_native, and overflows by the
- * firmware's protocol for interrupts. The port needs no EFI headers and works with those of any tool chain.
+ * The port for a UEFI application or driver under boot services on AArch64. Register accesses are those of
+ * port/arm64_native; overflows come by the firmware's protocol for interrupts. The port needs no EFI headers and works
+ * with those of any tool chain.
  *
  * The protocol for interrupts (EmbeddedPkg/Include/Protocol/HardwareInterrupt.h) is EDK II's, not the UEFI
  * Specification's: on firmware without it the port can count and poll, but not sample.
@@ -11,16 +12,16 @@
 
 #include <upmu/upmu.h>
 
-/* The protocol's GUID, as the initialiser of an EFI_GUID. */
+/* The GUID of the firmware's protocol for interrupts, as the initialiser of an EFI_GUID: locate the protocol by it. */
 #define UPMU_EFI_ARM64_INTERRUPTS                                                                                      \
     {                                                                                                                  \
         0x2890b3ea, 0x053d, 0x1643, {0xad, 0x0c, 0xd6, 0x48, 0x08, 0xda, 0x3f, 0xf1}                                   \
     }
 
-/* The PMU's interrupt on machines that follow Arm's Base System Architecture (PPI 7). */
+/* Number of the PMU's interrupt (PPI 7) on machines that follow Arm's Base System Architecture. */
 #define UPMU_EFI_ARM64_SOURCE 23u
 
-/* How often the handler saw each event, for a report. */
+/* Counts of what the interrupt handler saw, for a report. */
 struct upmu_efi_arm64_seen {
     uint32_t interrupts;
     uint32_t handled; /* handled, stale, not_ours: how often upmu_pmi_handle() gave this answer */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Write and read lines of the journal. Pure.
- */
+/* Write and read lines of the journal, as text in memory: no file is accessed here. */
 #include "port/linux/linux_journal.h"
 
 #include <inttypes.h>
@@ -47,7 +45,10 @@ static bool add(struct upmu_linux_journal *journal, const struct upmu_linux_foun
     return true;
 }
 
-/* Read a line. A line is accepted only if upmu would write the same line for the values that were read. */
+/*
+ * Read a line into *journal: the head (`first`) or a register. False: upmu would not write this very line for the
+ * values that were read, or the journal has the register already, or is full.
+ */
 static bool read_line(struct upmu_linux_journal *journal, const char *line, size_t length, bool first)
 {
     char copy[UPMU_LINUX_LINE], again[UPMU_LINUX_LINE];

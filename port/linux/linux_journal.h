@@ -17,9 +17,9 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-#define UPMU_LINUX_BOOT 37u                                          /* bytes of a boot's name, with its NUL */
+#define UPMU_LINUX_BOOT 37u /* bytes of a boot's number as text (boot_id of Linux), with its NUL */
 #define UPMU_LINUX_LINE 96u                                          /* room for any line */
-#define UPMU_LINUX_JOURNAL (UPMU_LINUX_LINE * (UPMU_REGISTERS + 1u)) /* bytes of the longest file */
+#define UPMU_LINUX_JOURNAL (UPMU_LINUX_LINE * (UPMU_REGISTERS + 1u)) /* bytes of the longest journal */
 
 struct upmu_linux_found {
     uint32_t address;
@@ -38,8 +38,9 @@ size_t upmu_linux_journal_head(char line[UPMU_LINUX_LINE], unsigned cpu, const c
 size_t upmu_linux_journal_line(char line[UPMU_LINUX_LINE], const struct upmu_linux_found *found);
 
 /*
- * Read a file. A last line without its end is ignored: its register was not written yet. A file without a whole line
- * has no registers, and boot "". False: the file is damaged, and *journal has no meaning.
+ * Read the bytes of a journal's file into *journal. A last line without its newline is ignored: its register was not
+ * written yet. A file without a whole line gives no registers, and boot "". False: the file is damaged, and *journal
+ * has no meaning.
  */
 bool upmu_linux_journal_read(struct upmu_linux_journal *journal, const char *text, size_t length);
 

@@ -38,7 +38,10 @@ static void warn_line(const struct view *view, const char *text)
     (void)snprintf(view->look->warnings + used, sizeof view->look->warnings - used, "%s\n", text);
 }
 
-/* Find out why there is no file of registers: there is no such CPU, the CPU is offline, or the module is not loaded. */
+/*
+ * Refuse, with the reason why there is no file of registers at `path`: there is no such CPU, the CPU is offline, or
+ * else the kernel's module msr is not loaded.
+ */
 static void look_for_cpu(const struct view *view, const char *path)
 {
     char name[UPMU_LINUX_PATH], line[128], uevent[8];
@@ -74,8 +77,8 @@ static void look_at_file(const struct view *view)
 }
 
 /*
- * Refuse if the kernel is locked down. Its file reads "none [integrity] confidentiality": brackets mark the state in
- * force.
+ * Refuse if the kernel is locked down, because it then refuses writes of registers. The file reads "none [integrity]
+ * confidentiality": brackets mark the state in force. Without the file there is no lockdown.
  */
 static void look_at_lockdown(const struct view *view)
 {
@@ -88,8 +91,9 @@ static void look_at_lockdown(const struct view *view)
 }
 
 /*
- * Refuse if the kernel refuses writes; unless `yes`, also if the kernel logs them. Every write taints the kernel, and
- * the kernel logs the write where the parameter is not "on".
+ * Refuse if the parameter msr.allow_writes is "off": the kernel refuses writes. If the parameter is neither "off" nor
+ * "on", the kernel logs each write: refuse unless wish->yes. In all other cases warn that the first write taints the
+ * kernel. A kernel without the parameter is accepted.
  */
 static void look_at_parameter(const struct view *view)
 {

@@ -6,7 +6,7 @@
 #include "port/linux/linux_system.h"
 
 struct upmu_linux_wish {
-    bool writes; /* false: registers are only read */
+    bool writes; /* true: registers are to be written; false: only read, and the checks for writes are not made */
     bool force;  /* do not refuse a CPU because the NMI watchdog uses a counter of it */
     bool yes;    /* accept the kernel's taint, and a CPU on which upmu was never tried (P6, Pentium 4) */
 };
@@ -19,8 +19,8 @@ struct upmu_linux_look {
 };
 
 /*
- * Check that the registers of a CPU may be accessed, and open them. Files and CPUID are read; registers are neither
- * read nor written.
+ * Check whether the registers of a CPU may be accessed, and open their file; *look gets the answer. Files of the kernel
+ * and CPUID are read; registers are neither read nor written.
  */
 void upmu_linux_look(struct upmu_linux_look *look, const struct upmu_linux_system *system, unsigned cpu,
                      const struct upmu_linux_wish *wish);

@@ -39,7 +39,10 @@ __attribute__((format(printf, 2, 3))) static bool trouble(struct upmu_linux *hos
 
 /* ---- Registers ---- */
 
-/* Return the row of an MSR in the register table of the CPU's PMU; NULL: the PMU has no such register. */
+/*
+ * Return the row of an MSR in the register table of the CPU's PMU, and its name; NULL: the PMU has no such register, or
+ * is not detected yet.
+ */
 static const struct upmu_register *row_of(const struct upmu_linux *host, uint32_t msr, const char **out_name)
 {
     const struct upmu_pmu *pmu = host->pmu;
@@ -80,15 +83,15 @@ static uint32_t write_through(const struct upmu_linux *host, uint32_t msr)
     return msr;
 }
 
-/* Does a register of this class keep what is written, so that its value can be restored? */
+/* Does a register of this class keep what is written to it, so that its found value can be restored by a write? */
 static bool holds(const struct upmu_register_class *class)
 {
     return class->access == UPMU_ACCESS_RW && class->kind != UPMU_KIND_STATUS && class->kind != UPMU_KIND_ACK;
 }
 
 /*
- * Were 8 bytes transferred? A register fault (#GP, which is EIO) just gives false; any other failure is also noted in
- * host->trouble.
+ * Did a read or write of a register transfer its 8 bytes? `bytes`: how many were, or -errno. -EIO is a register fault
+ * (#GP); any other failure is also noted in host->trouble, where `what` is "read" or "written".
  */
 static bool transferred(struct upmu_linux *host, const char *what, uint32_t msr, int64_t bytes)
 {
@@ -158,7 +161,7 @@ static bool sync_journal(struct upmu_linux *host)
     return synced < 0 ? trouble(host, "the journal cannot be written: %s", strerror(-synced)) : true;
 }
 
-/* Return the index of a register in host->found; found_count: the register is not there. */
+/* Return the index of a register in host->found; host->found_count: the register is not there. */
 static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
 {
     unsigned i = 0;
@@ -217,8 +220,9 @@ static bool begin_journal(struct upmu_linux *host)
 }
 
 /*
- * Return the index of a register in host->found. A register that is not there is read, and put into the journal before
- * its first write. found_count: that failed.
+ * Return the index of a register in host->found. A register that is not there is read, added to host->found and to the
+ * journal, and the journal is synced, before its first write. The first call of all begins the journal.
+ * host->found_count: that failed.
  */
 static unsigned remember(struct upmu_linux *host, uint32_t msr)
 {
@@ -262,8 +266,9 @@ static bool linux_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 }
 
 /*
- * Write a register that was written before. This function is short, because all that runs until the gate closes is
- * counted.
+ * Write a register that is in host->found. Refuse if the value sets an interrupt bit that was not found set. If the
+ * register has gates, it is read before the write, and host->changed notes a change by other software. This function is
+ * short, because all that runs until a counter's gate closes is counted.
  */
 static bool write_again(struct upmu_linux *host, unsigned at, uint32_t msr, uint64_t value)
 {
@@ -285,7 +290,7 @@ static bool linux_wrmsr(void *context, uint32_t msr, uint64_t value)
 
     if (at < host->found_count)
         return write_again(host, at, msr, value);
-    /* The CPU's PMU is known after its detection; the machine publishes it only after take-over. */
+    /* upmu_cpu_init() writes registers before the machine has the PMU; the CPU's meter has it already. */
     if (!host->pmu)
         host->pmu = host->upmu->meter.pmu;
     class = class_of(host, msr);
@@ -353,8 +358,9 @@ int upmu_linux_open(struct upmu_linux *host, const struct upmu_linux_system *sys
 /* ---- Restoring ---- */
 
 /*
- * The rounds of restoring: close the gates that were found closed; restore the registers behind them; then restore
- * selects and controls with gates, the last written first. A bit that is not the library's keeps its present value.
+ * The rounds of upmu_linux_restore(). CLOSE: registers with gates that differ get idle values, or the gates closed that
+ * were found closed. LOAD: registers without gates are restored. OPEN: registers with gates are restored. In each round
+ * the register that is last in host->found comes first. Bits that the library does not own keep their present values.
  */
 enum round { ROUND_CLOSE, ROUND_LOAD, ROUND_OPEN, ROUNDS };
 

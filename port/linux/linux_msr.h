@@ -10,7 +10,8 @@
  *     upmu_linux_restore()   restores registers that are still not as found; the only call in a signal handler
  *     upmu_linux_close()
  *
- * A program that was killed leaves its journal: fill in host.found from it and call upmu_linux_restore().
+ * A program that was killed leaves its journal. Another program reads it (upmu_linux_journal_read()), copies its
+ * registers to host.found, and calls upmu_linux_restore().
  */
 #ifndef UPMU_LINUX_MSR_H
 #define UPMU_LINUX_MSR_H
@@ -20,20 +21,23 @@
 #include "port/linux/linux_journal.h"
 #include "port/linux/linux_system.h"
 
-/* The folder of the journals, and the file whose lock only one program of a machine can have at a time. */
+/*
+ * The folder of the journals. And a file there whose lock a program takes: one program of the machine can have it at a
+ * time.
+ */
 #define UPMU_LINUX_FOLDER "/run/upmu"
 #define UPMU_LINUX_LOCK UPMU_LINUX_FOLDER "/lock"
 
-/* How registers are written. */
+/* Whether upmu_linux writes registers. */
 enum upmu_linux_mode {
-    UPMU_LINUX_WRITE,   /* write registers as the library asks for */
-    UPMU_LINUX_DRY_RUN, /* keep values in this program's memory, read them from there, and call `on_write` */
+    UPMU_LINUX_WRITE,   /* write registers when the library calls the hook wrmsr */
+    UPMU_LINUX_DRY_RUN, /* write no register: keep the values in `kept`, read them from there, and call `on_write` */
 };
 
-/* The registers of a CPU. Clear the structure before upmu_linux_open(). */
+/* The port of one CPU. Set all fields to 0 before upmu_linux_open(). */
 struct upmu_linux {
     struct upmu_port port;
-    /* The first failure that is not a register fault (#GP); "": there was none. */
+    /* Text of the first failure that is not a register fault (#GP), as of the journal or a file; "": there was none. */
     char trouble[200];
     uint32_t changed; /* address of a register that other software changed between two writes; 0: none */
     uint32_t writes;  /* number of writes made */
@@ -46,24 +50,28 @@ struct upmu_linux {
     /* private */
     const struct upmu_linux_system *system;
     const struct upmu_machine *machine;
-    const struct upmu_pmu *pmu; /* PMU whose registers may be written; NULL: not detected yet */
+    /* PMU of the CPU, to whose registers writes are limited; NULL: not detected yet, so each write is refused */
+    const struct upmu_pmu *pmu;
     struct upmu_cpu *upmu;
     unsigned cpu;
-    uint64_t last[UPMU_REGISTERS];                           /* by index in `found`: value written last */
+    /* by index in `found`: value that this program wrote last; before that the found value */
+    uint64_t last[UPMU_REGISTERS];
     const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: the register's class */
     int file;
-    int journal; /* the journal's file; below 0: no file is open */
+    int journal; /* descriptor of the journal's file; below 0: no journal is open */
     uint64_t journal_bytes;
     char journal_path[UPMU_LINUX_PATH];
-    struct upmu_linux_found kept[UPMU_REGISTERS]; /* UPMU_LINUX_DRY_RUN: values written */
+    /* UPMU_LINUX_DRY_RUN: registers with the values that would have been written */
+    struct upmu_linux_found kept[UPMU_REGISTERS];
     unsigned kept_count;
 };
 
 /*
- * Bind this thread to a CPU and fill in host->port. `file`: the CPU's registers, opened; upmu_linux_close() closes it.
- * `machine` and `upmu` are those that upmu_machine_init() and upmu_cpu_init() get.
+ * Bind this thread to a CPU, and fill in host->port and the private fields. `file`: descriptor of the CPU's registers
+ * (upmu_linux_look()), which upmu_linux_close() closes. `machine` and `upmu` are those that upmu_machine_init() and
+ * upmu_cpu_init() get.
  *
- * Returns 0 or -errno; on error the file stays open.
+ * Returns 0; below 0: -errno, the thread could not be bound, and the file stays open.
  */
 int upmu_linux_open(struct upmu_linux *host, const struct upmu_linux_system *system, unsigned cpu, int file,
                     struct upmu_machine *machine, struct upmu_cpu *upmu, enum upmu_linux_mode mode);

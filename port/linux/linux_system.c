@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linux itself as a struct upmu_linux_system, and reading one line of a file.
+ * Linux itself as a struct upmu_linux_system: each function makes the system call of its name; and upmu_linux_line().
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64

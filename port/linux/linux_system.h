@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The requests of port/linux to the operating system, as functions: a test can answer in the system's place.
- */
+/* What port/linux needs of the operating system, as a table of functions: a test can give a table of its own. */
 #ifndef UPMU_LINUX_SYSTEM_H
 #define UPMU_LINUX_SYSTEM_H
 
@@ -11,7 +9,10 @@
 
 #define UPMU_LINUX_PATH 200u
 
-/* Results below 0 are -errno. Functions that access a file's bytes return how many they transferred. */
+/*
+ * Functions of the operating system. Results below 0 are -errno. pread and pwrite return how many bytes they
+ * transferred.
+ */
 struct upmu_linux_system {
     void *context;
     int (*open)(void *context, const char *path, int flags); /* only its owner may read or write a new file */
@@ -32,7 +33,10 @@ struct upmu_linux_system {
 /* Linux itself. */
 extern const struct upmu_linux_system upmu_linux_system_itself;
 
-/* Read the first line of a file, without its end, or as much as fits; false: the file cannot be read. */
+/*
+ * Read the first line of the file `path` into `line`, without its newline; a longer line is cut to `size` - 1 bytes.
+ * False: the file cannot be read, and `line` is "".
+ */
 bool upmu_linux_line(const struct upmu_linux_system *system, const char *path, char *line, size_t size);
 
 #endif

@@ -31,7 +31,8 @@
     R(base + 28) R(base + 29) R(base + 30) R(base + 31)
 
 #if __riscv_xlen == 32
-#define UPMU_RV_UPPER(n) ((n) >= 0xB00 ? (n) + 0x80 : (n) + 0x400) /* mhpmcounterNh, mhpmeventNh */
+/* number of the upper half: mhpmcounterNh, mhpmeventNh */
+#define UPMU_RV_UPPER(n) ((n) >= 0xB00 ? (n) + 0x80 : (n) + 0x400)
 #endif
 
 static inline bool upmu_riscv_csr_read(uint32_t number, uint64_t *out)

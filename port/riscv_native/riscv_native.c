@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for RISC-V. Sources: RISC-V privileged architecture 1.12, 3.1.6 and 3.1.9; Sscofpmf 1.0 (mhpmevent has upper
- * halves only with this extension: the RISC-V unified database, mhpmevent3h).
+ * Hooks for RISC-V in M-mode. Sources: RISC-V privileged architecture 1.12, 3.1.6 and 3.1.9; Sscofpmf 1.0 (mhpmevent
+ * has upper halves only with this extension: the RISC-V unified database, mhpmevent3h).
  */
 #include "port/riscv_native/riscv_native.h"
 
@@ -57,7 +57,7 @@ static void irq_restore(void *context, uintptr_t state)
     UPMU_RV_SET("mstatus", state);
 }
 
-/* An overflow sets the pending bit once, and the bit stays set: clear it. */
+/* An overflow sets the pending bit of the interrupt, which nothing clears: clear it before the next one. */
 static void pmi_rearm(void *context)
 {
     (void)context;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks for RISC-V in M-mode, of 32 and of 64 bits. docs/PORTING.md says what the host adds: the local interrupt of
- * counter overflows, facts about the PMU from its device tree, and a clock.
+ * counter overflows, facts about the PMU from its device tree (upmu_riscv_cpuid()), and a clock.
  */
 #ifndef UPMU_RISCV_NATIVE_H
 #define UPMU_RISCV_NATIVE_H
 
 #include <upmu/port.h>
 
-/* Facts about a hart that no instruction tells. */
+/* Facts about a hart that no instruction tells: the host has them from its device tree. */
 struct upmu_riscv_identity {
-    uint32_t counters; /* usable counters: bit n is mhpmcounter n, 3 to 31 */
+    uint32_t counters; /* mask of the counters that can be used: bit n, 3 to 31, is mhpmcounter n */
     uint8_t width;     /* bits of each counter */
     bool sscofpmf;     /* overflows interrupt, and an event can exclude modes */
-    bool sbi_events;   /* mhpmevent takes the event numbers of the SBI, as QEMU's does */
+    bool sbi_events;   /* mhpmevent takes the SBI's numbers of events, as QEMU's does; false: the machine's own */
 };
 
 /* Answer the hook cpuid from the identity of a hart: leaf 0, subleaf 0 has its fields, all others are 0. */

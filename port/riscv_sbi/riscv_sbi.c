@@ -381,7 +381,7 @@ static bool write_register(void *context, uint32_t number, uint64_t value)
     return (!running || start(sbi, hart, number & 31u)) && fine;
 }
 
-/* ---- The other hooks ---- */
+/* ---- The hooks besides rdmsr and wrmsr ---- */
 
 static void identify(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {

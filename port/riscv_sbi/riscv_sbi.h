@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for RISC-V in S-mode, of 32 and of 64 bits. Counters belong to the firmware, which is called by the SBI's PMU
- * extension. docs/riscv.md says what the host adds: the local interrupt of counter overflows, facts from its device
- * tree, and a clock. Compile port/riscv_native/riscv_native.c, too.
+ * Hooks for RISC-V in S-mode, of 32 and of 64 bits. The firmware has the counters; it is called by the PMU extension of
+ * the SBI. docs/riscv.md says what the host adds: the local interrupt of counter overflows, facts from its device tree,
+ * and a clock. Compile port/riscv_native/riscv_native.c, too.
  */
 #ifndef UPMU_RISCV_SBI_H
 #define UPMU_RISCV_SBI_H
@@ -26,9 +26,12 @@ struct upmu_riscv_sbi_hart {
 };
 
 struct upmu_riscv_sbi {
-    /* Set `sscofpmf` and `sbi_events` before upmu_riscv_sbi_port(), which finds the other fields. */
+    /* Set `sscofpmf` and `sbi_events` before upmu_riscv_sbi_port(), which finds `counters` and `width`. */
     struct upmu_riscv_identity identity;
-    /* Return the executing hart's structure, if there are several harts; NULL: `first` is used. */
+    /*
+     * With several harts: return the structure of the executing hart. NULL: there is one hart, whose structure is
+     * `first`.
+     */
     struct upmu_riscv_sbi_hart *(*this_hart)(struct upmu_riscv_sbi *sbi);
     struct upmu_riscv_sbi_hart first;
     /* private */

@@ -19,7 +19,10 @@ __attribute__((weak)) void *memmove(void *to, const void *from, size_t bytes)
     unsigned char *t = to;
     const unsigned char *f = from;
 
-    /* Begin with the last byte if the first one would overwrite bytes that are still to be moved. */
+    /*
+     * Begin at the end that overwrites no byte that is still to be moved: the first byte if `to` is below `from`, else
+     * the last.
+     */
     for (size_t i = 0; i < bytes; i++) {
         size_t at = t < f ? i : bytes - 1 - i;
 

@@ -12,8 +12,8 @@
 #include <upmu/unit.h>
 
 /*
- * Read MSR `msr` of this CPU. Return false if the access faulted and the fault was survived. If your kernel cannot
- * survive a fault, let the access fault and leave msr_faults_are_safe false.
+ * Read MSR `msr` of the executing CPU into *out_value. Return false if the access faulted (#GP) and your kernel
+ * recovered. If your kernel cannot recover, let the access fault and leave msr_faults_are_safe false.
  */
 static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
@@ -22,21 +22,21 @@ static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     return true;
 }
 
-/* Write MSR `msr` of this CPU. */
+/* Write `value` to MSR `msr` of the executing CPU. Returns as template_rdmsr(). */
 static bool template_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     (void)context, (void)msr, (void)value; /* FILL IN: wrmsr */
     return true;
 }
 
-/* CPUID; out = EAX, EBX, ECX, EDX. */
+/* Execute CPUID for a leaf and subleaf; out[0] to out[3] become EAX, EBX, ECX, EDX. */
 static void template_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     (void)context, (void)leaf, (void)subleaf;
     out[0] = out[1] = out[2] = out[3] = 0; /* FILL IN: cpuid */
 }
 
-/* Return the executing CPU. Without this hook there can be one CPU only. */
+/* Return the struct upmu_cpu of the executing CPU. Without this hook only one CPU can be initialised. */
 static struct upmu_cpu *template_this_cpu(void *context)
 {
     (void)context;
@@ -58,7 +58,10 @@ static void template_irq_restore(void *context, uintptr_t state)
     (void)context, (void)state; /* FILL IN: sti if interrupts were on */
 }
 
-/* Execute RDPMC with this ECX. Without this hook counters are read by rdmsr, a little slower. */
+/*
+ * Execute RDPMC with ECX = `index`. Return false if it faulted. Without this hook counters are read by
+ * template_rdmsr(), a little slower.
+ */
 static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context, (void)index;
@@ -67,8 +70,8 @@ static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 }
 
 /*
- * Write the local APIC's LVTPC (offset 340h, x2APIC: MSR 834h) unmasked: 400h for NMI, or the vector. The handler calls
- * this hook, too. Without this hook there is no sampling.
+ * Unmask the local APIC's performance-counter entry: write LVTPC (offset 340h, x2APIC: MSR 834h), 400h for NMI, or the
+ * vector. The handler calls this hook, too. Without this hook there is no sampling.
  */
 static void template_pmi_rearm(void *context)
 {
@@ -85,15 +88,15 @@ static uint64_t template_clock_ns(void *context)
     return 0; /* FILL IN */
 }
 
-/* Set or clear CR4.PCE. Without this hook you allow RDPMC in user mode yourself. */
+/* Set (`allow`) or clear CR4.PCE on the executing CPU. Without this hook you allow RDPMC in user mode yourself. */
 static void template_allow_rdpmc(void *context, bool allow)
 {
     (void)context, (void)allow; /* FILL IN */
 }
 
 /*
- * Run function(argument) on another CPU with interrupts off, and wait. Without this hook sessions are used on their own
- * CPU only.
+ * Run function(argument) on the CPU `cpu` with interrupts off, and wait until it returns. Return false if the CPU
+ * cannot be reached. Without this hook sessions are used on their own CPU only.
  */
 static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
 {
@@ -102,8 +105,9 @@ static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*func
 }
 
 /*
- * Have upmu_cpu_tick() called on this CPU soon (a self-IPI). The handler calls this hook, too. Without this hook a set
- * that is due by overflow and has no place waits for the next local call.
+ * Have upmu_cpu_tick() called on the executing CPU soon, by an interrupt of its own (a self-IPI). The handler calls
+ * this hook, too. Without this hook sets that an overflow switches, and that have no place yet, wait for the next local
+ * call.
  */
 static void template_request_tick(void *context)
 {
@@ -117,9 +121,9 @@ static void template_log(void *context, const char *line)
 }
 
 /*
- * Read or write aligned 32 bits of a function's configuration space; where = segment << 16 | bus << 8 | device << 3 |
- * function. An absent function reads all ones. Without this pair there are no units outside the cores that are PCI
- * functions.
+ * Read or write aligned 32 bits of a PCI function's configuration space; where = segment << 16 | bus << 8 | device << 3
+ * | function. An absent function reads all ones. Without this pair there are no units in configuration space, nor
+ * memory-mapped units whose addresses are there.
  */
 static bool template_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
 {
@@ -134,7 +138,10 @@ static bool template_pci_write(void *context, uint32_t where, uint32_t offset, u
     return true;
 }
 
-/* Map device memory, uncached. Without this hook there are no memory-mapped units. */
+/*
+ * Map `bytes` bytes of device memory from the physical address on, uncached; NULL: refused. Without this hook there are
+ * no memory-mapped units, and the processor's own table of units is not read.
+ */
 static void *template_mmio_map(void *context, uint64_t physical, size_t bytes)
 {
     (void)context, (void)physical, (void)bytes;
@@ -146,7 +153,10 @@ static void template_mmio_unmap(void *context, void *pointer, size_t bytes)
     (void)context, (void)pointer, (void)bytes; /* FILL IN */
 }
 
-/* Access 32 or 64 bits of mapped memory. Without this pair the accesses are plain ones. */
+/*
+ * Read or write 32 or 64 bits of memory that template_mmio_map() has mapped. Return false if the access faulted.
+ * Without this pair the library uses plain volatile accesses.
+ */
 static bool template_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
 {
     (void)context, (void)pointer, (void)bits;
@@ -171,14 +181,20 @@ static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_
     return true;
 }
 
-/* Make a guest's call of its hypervisor. Without this hook and the next one there is no paravirtual PMU. */
+/*
+ * Make a hypercall, `number` and three arguments; *out_answer gets the result. Return false if the call cannot be made.
+ * Without this hook and the next one a guest has no paravirtual PMU.
+ */
 static bool template_hypercall(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
 {
     (void)context, (void)number, (void)argument, (void)out_answer;
     return false; /* FILL IN: the hypervisor's instruction, the answer, true */
 }
 
-/* Return a page of this CPU that the hypervisor may use. */
+/*
+ * Return the executing CPU's page that the hypervisor may read and write, the same one each time, and its
+ * guest-physical address; NULL: there is none.
+ */
 static void *template_shared_page(void *context, uint64_t *out_guest_physical)
 {
     (void)context, (void)out_guest_physical;
@@ -186,8 +202,8 @@ static void *template_shared_page(void *context, uint64_t *out_guest_physical)
 }
 
 /*
- * Choose the CPU that is to drive a unit. Without this hook the library chooses a CPU of the unit's die that drives few
- * units.
+ * Choose the CPU that drives a unit, among the `count` CPUs in `allowed`; NULL: the library chooses. Without this hook
+ * it chooses a CPU of the unit's die that drives the fewest units.
  */
 static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
                                              struct upmu_cpu *const *allowed, unsigned count)
@@ -196,14 +212,17 @@ static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_un
     return NULL; /* FILL IN: one of `allowed`, or NULL */
 }
 
-/* Hide a unit (false), or change its address or name. Without this hook all units are listed. */
+/* Return false to hide a box that was found; or change its address or name. Without this hook all boxes are listed. */
 static bool template_show_unit(void *context, struct upmu_unit_info *info)
 {
     (void)context, (void)info; /* FILL IN */
     return true;
 }
 
-/* Describe your own device number i; false: there is none. Without this hook you have no devices. */
+/*
+ * Describe your own device number i, from 0 on: where it is, and its type. Return false: there are no more. Without
+ * this hook there are no devices but those of the processor.
+ */
 static bool template_own_unit(void *context, unsigned i, struct upmu_unit_info *out_info,
                               const struct upmu_unit_type **out_type)
 {
@@ -254,5 +273,6 @@ enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
 {
     const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};
 
-    return upmu_pmi_handle(template_this_cpu(NULL), &frame); /* fill that in, too, or put your only CPU here */
+    /* fill in template_this_cpu(), too, or put your only CPU here */
+    return upmu_pmi_handle(template_this_cpu(NULL), &frame);
 }

@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* The port, to be passed to upmu_machine_init(). */
+/* The port that you fill in: pass its address to upmu_machine_init(). */
 extern const struct upmu_port template_port;
 
-/* Call this function where your kernel dispatches NMIs (or the chosen vector). */
+/* Call this function in your handler of NMIs (or of the chosen vector). Returns what upmu_pmi_handle() returns. */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user);
 
 #ifdef __cplusplus

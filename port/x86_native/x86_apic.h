@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The local APIC's performance-counter entry (LVTPC), in xAPIC and x2APIC mode.
+ * Registers of the local APIC, in xAPIC and x2APIC mode: the performance-counter entry (LVTPC), end of interrupt, an
+ * NMI to the executing CPU.
  *
- * Intel SDM vol 3 (325384-059) 10.4.4, 10.5.1, 10.12: the register at offset X of
- * the page is MSR 800h + (X >> 4) in x2APIC mode; the mode is read, not switched.
+ * Intel SDM vol 3 (325384-059) 10.4.4, 10.5.1, 10.12: the register at offset X of the page is MSR 800h + (X >> 4) in
+ * x2APIC mode. The mode is found out, and never switched.
  */
 #ifndef UPMU_X86_APIC_H
 #define UPMU_X86_APIC_H
@@ -29,10 +30,11 @@ enum upmu_apic_mode { UPMU_APIC_NONE = 0, UPMU_APIC_PAGE = 1, UPMU_APIC_X2 = 2 }
 
 struct upmu_apic {
     enum upmu_apic_mode mode;
-    volatile uint32_t *page; /* in UPMU_APIC_PAGE: where the 4 KiB page is mapped, uncached */
+    /* in mode UPMU_APIC_PAGE: address at which the APIC's page of 4 KiB is mapped, uncached; else NULL */
+    volatile uint32_t *page;
 };
 
-/* Is there a local APIC (CPUID.1:EDX[9]), and with it MSR 1Bh? */
+/* Has the CPU a local APIC (CPUID.1:EDX[9])? Only then MSR 1Bh exists. */
 static inline bool upmu_apic_exists(void)
 {
     uint32_t leaf[4];
@@ -41,15 +43,15 @@ static inline bool upmu_apic_exists(void)
     return (leaf[3] >> 9 & 1u) != 0;
 }
 
-/* Return the physical address of the page of the executing CPU's APIC. */
+/* Return the physical address of the executing CPU's APIC page. The CPU must have an APIC (upmu_apic_exists()). */
 static inline uint64_t upmu_apic_base(void)
 {
     return upmu_x86_rdmsr(UPMU_APIC_BASE_MSR) & ~UINT64_C(0xfff);
 }
 
 /*
- * Find out how the executing CPU's APIC is reached. `page` is used in xAPIC mode; if it is NULL in this mode, the
- * result is UPMU_APIC_NONE.
+ * Return how the executing CPU's APIC is reached: by MSRs, or in xAPIC mode by `page`, where its page is mapped.
+ * UPMU_APIC_NONE: there is no APIC, it is disabled in MSR 1Bh, or it is in xAPIC mode and `page` is NULL.
  */
 static inline struct upmu_apic upmu_apic_find(volatile void *page)
 {
@@ -85,15 +87,18 @@ static inline void upmu_apic_write(const struct upmu_apic *apic, uint32_t offset
         apic->page[offset / 4] = value;
 }
 
-/* Return a value for LVTPC, unmasked, that delivers an NMI (vector 0) or a vector (16 to 255). */
+/*
+ * Return the value of LVTPC, unmasked, by which an overflow raises an NMI (`vector` 0) or interrupts on `vector` (16 to
+ * 255).
+ */
 static inline uint32_t upmu_apic_lvtpc(unsigned vector)
 {
     return vector == 0 ? UPMU_APIC_LVT_NMI : (uint32_t)vector & 0xffu;
 }
 
 /*
- * Raise an NMI on the executing CPU. The NMI is sent to the CPU's own number, because the shorthand "self" takes fixed
- * delivery only (10.6.1). False: there is no APIC.
+ * Raise an NMI on the executing CPU, by its APIC. The NMI is addressed by the APIC's own number, because the shorthand
+ * "self" takes fixed delivery only (10.6.1). False: `apic` is UPMU_APIC_NONE, and nothing was done.
  */
 static inline bool upmu_apic_self_nmi(const struct upmu_apic *apic)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nanoseconds from a time-stamp counter of known frequency, without a 64-bit
- * division.
+ * Nanoseconds from a time-stamp counter of known frequency, without a division of 64 bits, which would call the
+ * compiler's runtime library.
  */
 #ifndef UPMU_X86_CLOCK_H
 #define UPMU_X86_CLOCK_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <port/x86_native/x86_instructions.h>
 
-/* A clock: ns = (ticks * multiplier) >> 24; multiplier 0: there is no clock. */
+/* A clock: nanoseconds = (ticks * multiplier) >> 24. Multiplier 0: there is no clock. */
 struct upmu_x86_clock {
     uint32_t multiplier; /* ns per tick, times 2^24 */
 };
@@ -23,7 +23,7 @@ static inline struct upmu_x86_clock upmu_x86_clock_make(uint32_t khz)
 
     if (khz < 4000)
         return clock;
-    /* (10^6 << 24) / khz, by shift and subtract; fits 32 bits above 3906 kHz */
+    /* Divide (10^6 << 24) by khz, bit by bit; the result has at most 32 bits, as khz is above 3906. */
     for (bit = 32; bit-- > 0;) {
         if (rest >> bit >= khz) {
             rest -= (uint64_t)khz << bit;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Register accesses that survive a fault.
+ * Register accesses that survive a fault (#GP, and #UD of an RDPMC that does not exist).
  *
- * Each such instruction is followed by a jump over a four-byte mark, by the mark, and by the landing for the fault. The
- * handler recognises the fault by the mark and resumes at the landing. There is no table and no variable, so accesses
- * may nest in an NMI. The handlers of #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing(), for
- * faults in ring 0 only: test the saved CS first.
+ * Behind the instruction stand a jump over a mark of four bytes, the mark, and the landing: code that makes the access
+ * report failure. Your handlers of #GP and #UD call upmu_x86_guard_landing(), for faults in ring 0 only: test the saved
+ * CS first. The function recognises the fault by the mark, and the handler resumes at the landing. There is no table
+ * and no variable, so accesses may nest in an NMI.
  */
 #ifndef UPMU_X86_GUARD_H
 #define UPMU_X86_GUARD_H
@@ -14,10 +14,16 @@
 #include <stdint.h>
 
 #define UPMU_X86_GUARD_MARK UINT32_C(0x756d7075) /* "upmu" */
-/* Bytes from the instruction to the landing: rdmsr 0f 32, wrmsr 0f 30 or rdpmc 0f 33; eb xx; the mark. */
+/*
+ * Bytes from the access to the landing: 2 of the access (rdmsr 0f 32, wrmsr 0f 30, rdpmc 0f 33), 2 of the jump (eb xx),
+ * 4 of the mark.
+ */
 #define UPMU_X86_GUARD_LANDING 8u
 
-/* The jump is written in bytes: an assembler may choose a longer one, as clang's does without optimisation. */
+/*
+ * What stands behind an access. Its operand `ok`, which is 1, becomes 0 at the landing. The jump is written in bytes,
+ * because an assembler may choose a longer one, as clang's does without optimisation.
+ */
 #define UPMU_X86_GUARD ".byte 0xeb, 1f - 0f\n0:\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
 
 static inline bool upmu_x86_guarded_rdmsr(uint32_t msr, uint64_t *out_value)
@@ -49,7 +55,7 @@ static inline bool upmu_x86_guarded_rdpmc(uint32_t index, uint64_t *out_value)
     return ok != 0;
 }
 
-/* Guarded accesses as hooks of a port (include/upmu/port.h); `context` is ignored. */
+/* Guarded accesses in the form of the hooks rdmsr, wrmsr and rdpmc (upmu/port.h). `context` is not used. */
 static inline bool upmu_x86_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context;
@@ -69,9 +75,9 @@ static inline bool upmu_x86_hook_rdpmc(void *context, uint32_t index, uint64_t *
 }
 
 /*
- * Return where to resume after a fault at `ip`; 0: the fault was not of such an access. Call this function only for a
- * fault in ring 0 (saved CS & 3 is 0): the bytes at `ip` are read and must be readable, which an address of user mode
- * does not promise, and a program can have the same bytes.
+ * Return the address at which to resume after a fault of the instruction at `ip`; 0: the instruction is no access of
+ * this header. Call this function only for a fault in ring 0 (saved CS & 3 is 0): the bytes at `ip` are read and must
+ * be readable, which an address of user mode does not promise, and a program can have the same bytes.
  */
 static inline uintptr_t upmu_x86_guard_landing(uintptr_t ip)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring-0 instructions that the x86 ports use: gcc and clang, 32 and 64 bits. None of these functions recovers from
- * #GP; the caller must.
+ * The ring-0 instructions that the x86 ports use, as functions for gcc and clang, 32 and 64 bits. RDMSR, WRMSR and
+ * RDPMC here do not recover from #GP: your kernel's handler must, or the access must not fault.
  */
 #ifndef UPMU_X86_INSTRUCTIONS_H
 #define UPMU_X86_INSTRUCTIONS_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UPMU_X86_CR4_PCE (1u << 8) /* Intel SDM vol 3 (325384-059) 2.5 */
+#define UPMU_X86_CR4_PCE (1u << 8) /* CR4 bit: RDPMC in user mode (Intel SDM vol 3 (325384-059) 2.5) */
 
 static inline uint64_t upmu_x86_rdmsr(uint32_t msr)
 {
@@ -45,7 +45,7 @@ static inline void upmu_x86_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[
     __asm__ volatile("cpuid" : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3]) : "a"(leaf), "c"(subleaf));
 }
 
-/* Disable interrupts. Returns the former flags register. */
+/* Disable maskable interrupts on the executing CPU. Returns the flags register as it was before. */
 static inline uintptr_t upmu_x86_irq_save(void)
 {
     uintptr_t flags;
@@ -54,7 +54,7 @@ static inline uintptr_t upmu_x86_irq_save(void)
     return flags;
 }
 
-/* Enable interrupts if they were enabled before. No other flag is changed. */
+/* Enable maskable interrupts if the flags of upmu_x86_irq_save() had them enabled. No other flag is changed. */
 static inline void upmu_x86_irq_restore(uintptr_t flags)
 {
     if (flags & (1u << 9))

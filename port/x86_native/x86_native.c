@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for ring 0.  A register access that faults goes to the kernel's #GP handler, so
- * msr_faults_are_safe stays false.  RDPMC is guarded (x86_guard.h): emulators raise #UD for it,
- * also where CPUID promises counters.
+ * Hooks for a kernel in ring 0. A fault of RDMSR or WRMSR goes to the kernel's own #GP handler, so msr_faults_are_safe
+ * stays false. RDPMC is guarded (x86_guard.h), because emulators raise #UD for it also where CPUID promises counters.
  */
 #include <port/x86_native/x86_native.h>
 

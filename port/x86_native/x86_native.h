@@ -19,9 +19,9 @@
 extern "C" {
 #endif
 
-/* The native port: one for all CPUs. The structure must stay in memory as long as the machine. */
+/* The native port. One structure serves all CPUs; it must stay in memory as long as the machine. */
 struct upmu_x86_native {
-    struct upmu_port port; /* to pass to upmu_machine_init() */
+    struct upmu_port port; /* the port: pass its address to upmu_machine_init() */
     /* private */
     struct upmu_apic apic;
     uint32_t lvtpc;
@@ -30,12 +30,13 @@ struct upmu_x86_native {
 };
 
 /*
- * Fill in `native->port`.
+ * Fill in `native->port`. The APIC's mode is found out on the executing CPU, and taken for that of all CPUs.
  *
  * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped. The address is needed in xAPIC
  * mode only; if it is NULL in this mode, there is no sampling. `vector`: 0 delivers overflows as NMI, 16 to 255 on that
- * vector, whose handler calls upmu_x86_native_eoi(). `tsc_khz`: the time-stamp counter's rate; 0: there is no clock_ns.
- * upmu_cpu_init() is the first to write the LVTPC entry: the handler must be installed before.
+ * vector, whose handler calls upmu_x86_native_eoi(). `tsc_khz`: the time-stamp counter's rate in thousand ticks a
+ * second; below 4000 (as 0) there is no clock_ns. upmu_cpu_init() is the first to write the LVTPC entry: the handler
+ * must be installed before.
  * Context: local.
  */
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector, uint32_t tsc_khz);
@@ -52,10 +53,16 @@ void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_pa
 void upmu_x86_native_pci(struct upmu_x86_native *native, volatile void *ecam, unsigned segment, unsigned first_bus,
                          unsigned last_bus);
 
-/* Signal the end of interrupt to the APIC, for delivery on a vector. Context: nmi. */
+/*
+ * Signal the end of an interrupt to the executing CPU's APIC: the last call of the handler of `vector`, not of an NMI.
+ * Context: nmi.
+ */
 void upmu_x86_native_eoi(const struct upmu_x86_native *native);
 
-/* Mask LVTPC of the executing CPU, after its upmu_cpu_fini().  Context: local. */
+/*
+ * Mask the performance-counter entry (LVTPC) of the executing CPU's APIC; call it after upmu_cpu_fini().  Context:
+ * local.
+ */
 void upmu_x86_native_quiet(const struct upmu_x86_native *native);
 
 #ifdef __cplusplus

@@ -17,15 +17,15 @@
 extern "C" {
 #endif
 
-/* How configuration space is reached. */
+/* The way to configuration space: mapped memory for one range of buses, the two ports for all else. */
 struct upmu_x86_pci {
     /* where the configuration space from `first_bus` on is mapped, uncached; NULL: use the ports */
     volatile uint8_t *ecam;
-    uint16_t segment;       /* the segment that `ecam` is for */
+    uint16_t segment;       /* number of the segment whose buses `ecam` has */
     uint8_t first_bus;      /* the first bus in `ecam` */
     uint8_t last_bus;       /* the last bus in `ecam` */
     /* private */
-    uint32_t lock; /* taken while the two ports are used */
+    uint32_t lock; /* 1 while upmu_x86_pci_access() uses the two ports */
 };
 
 static inline void upmu_x86_out32(uint16_t port, uint32_t value)
@@ -53,7 +53,10 @@ static inline volatile uint32_t *upmu_x86_pci_memory(const struct upmu_x86_pci *
                                                                   4096u + offset);
 }
 
-/* Return the word for port CF8h that selects a register; 0: the ports cannot reach this register. */
+/*
+ * Return the word for port CF8h by which port CFCh accesses the register; 0: the ports cannot reach it, because of a
+ * segment other than 0, an offset from 100h on, or one that is no multiple of 4.
+ */
 static inline uint32_t upmu_x86_pci_address(uint32_t where, uint32_t offset)
 {
     return where >> 16 != 0 || offset > 0xfcu || (offset & 3u) != 0 ? 0 : 1u << 31 | where << 8 | offset;

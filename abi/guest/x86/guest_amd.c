@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's doors: the counters of K7, those of PerfCtrExtCore, and the registers of PerfMonV2 (AMD APM vol 2 13.2). Writes
- * of bits that do not exist are dropped; only absent registers fault.
+ * AMD's doors: the registers of K7, of PerfCtrExtCore, and of PerfMonV2 (AMD APM vol 2 13.2). A write drops bits that
+ * do not exist; an access to a register that the door does not have faults.
  */
 #include <abi/guest/x86/guest_x86.h>
 

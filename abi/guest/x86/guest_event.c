@@ -104,7 +104,7 @@ enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsi
     return GUEST_ARCH_NONE;
 }
 
-/* ---- What is allowed ---- */
+/* ---- Policy and filter: which events a guest may count ---- */
 
 #define ENTRY_EVENT (AMD_EVENT_HIGH | 0xffu)
 #define ENTRY_EXCLUDE UPMU_BIT64(55)
@@ -125,8 +125,8 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
 }
 
 /*
- * Return the bits of a select that are the event: bits 35:32 on AMD alone. Intel's bits 33:32 select transactions,
- * which no entry of a filter asks for.
+ * Return the mask of the bits of a select, besides the unit mask, that an entry of a filter is compared with: the event
+ * number, which on AMD has bits 35:32, too. Intel's bits 33:32 select transactions, which no entry asks for.
  */
 static uint64_t event_bits(unsigned door)
 {
@@ -146,7 +146,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
     return door != UPMU_GUEST_INTEL || !high;
 }
 
-/* Does an entry of the filter match a select, and no exclusion? */
+/* Has the filter an entry that matches event number and unit mask of a select, and no exclusion that does? */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
     uint64_t event = event_bits(door);
@@ -217,7 +217,7 @@ uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy)
     return permitted;
 }
 
-/* ---- The host's event ---- */
+/* ---- The host's event for what a virtual counter counts ---- */
 
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a vCPU as MSRs, for hypervisors that move a guest register by register: reads and writes of the host's
- * own, in any order and without consequences, as those that Linux KVM calls host-initiated.
+ * The state of a vCPU as MSRs, for hypervisors that move a guest register by register. The host's own reads and writes
+ * come in any order and have no consequences (no overflow, no interrupt), as those that Linux KVM calls host-initiated.
  */
 #include <abi/guest/x86/guest_x86.h>
 
@@ -37,7 +37,7 @@ bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_
     return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
 }
 
-/* Set the whole status; false: the value has bits that the shape lacks. */
+/* Set the global status to `value`, overflow bits included; false: the value has bits that the shape lacks. */
 static bool put_status(struct upmu_guest *guest, uint64_t value)
 {
     uint64_t bits = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_status_bits(guest)
@@ -56,7 +56,7 @@ bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value
     enum upmu_guest_access access;
     uint64_t present;
 
-    /* A read also finds overflows until now, which belong to the value that is replaced. */
+    /* The read also finds overflows that happened until now: they come before the write. */
     if (!upmu_guest_state_get(guest, msr, &present))
         return false;
     if (counter != UPMU_NO_COUNTER) {

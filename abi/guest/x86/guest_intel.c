@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel's door: architectural perfmon, versions 1 to 5 (Intel SDM vol 3 18.2), with AnyThread
- * deprecated, no PEBS, no branch records, no metrics.
+ * Intel's door: the registers of architectural perfmon, versions 1 to 5 (Intel SDM vol 3 18.2). AnyThread is shown as
+ * deprecated; there are no PEBS, branch records and metrics.
  */
 #include <abi/guest/x86/guest_x86.h>
 #include <upmu/pmu.h>
@@ -163,8 +163,8 @@ enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t
 /* ---- Writes ---- */
 
 /*
- * Return the bits of a select that the guest may set. Bits 32 and 33 (transactions) need a policy of level LIST or
- * higher, and a host that counts them.
+ * Return the bits that the guest may set in the select of a general counter. Bits 32 and 33 (transactions) need a
+ * policy of level LIST or higher, and a host that counts them; bit 33, IN_TXCP, is for counter 2 alone.
  */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter)
 {

@@ -18,10 +18,10 @@ struct range {
 };
 
 /*
- * 560h, 561h and 570h to 587h are Processor Trace: output, control, status, CR3, address ranges (Intel SDM vol 4 table
- * 2-2; Linux's msr-index.h and FreeBSD's specialreg.h have the same addresses).  Branch records: 40h, 60h (Core 2,
- * Atom), 1C8h and 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h (64 entries, which leaf 1Ch can promise), and 1DBh
- * to 1DEh, the last branch and exception of P6.
+ * Ranges of Intel's door, by address.  560h, 561h and 570h to 587h are Processor Trace: output, control, status, CR3,
+ * address ranges (Intel SDM vol 4 table 2-2; Linux's msr-index.h and FreeBSD's specialreg.h have the same addresses).
+ * Branch records: 40h, 60h (Core 2, Atom), 1C8h and 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h (64 entries,
+ * which leaf 1Ch can promise), and 1DBh to 1DEh, the last branch and exception of P6.
  */
 static const struct range intel_ranges[] = {
     {0x40, 8, RANGE_ABSENT},       {0x60, 8, RANGE_ABSENT},     {0xc1, 10, RANGE_ALWAYS},
@@ -36,7 +36,7 @@ static const struct range intel_ranges[] = {
     {0x1900, 0x100, RANGE_ABSENT},
 };
 
-/* Branch records: C000010Eh, C0010300h.  IBS: C0011030h. */
+/* Ranges of AMD's doors, by address.  Branch records: C000010Eh, C0010300h.  IBS: C0011030h. */
 static const struct range amd_ranges[] = {
     {0x1d9, 1, RANGE_DEBUGCTL},      {0x834, 1, RANGE_LVTPC},           {0xc000010eu, 2, RANGE_ABSENT},
     {0xc0000300u, 4, RANGE_ALWAYS},  {0xc0010000u, 8, RANGE_ALWAYS},    {0xc0010200u, 12, RANGE_ALWAYS},
@@ -65,7 +65,7 @@ bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr)
     unsigned count, low = 0;
     const struct range *range = ranges_of(guest, &count);
 
-    /* Find the last range that begins at the address or below it. */
+    /* Search by halves for the last range that begins at `msr` or below. */
     while (count > 1) {
         unsigned half = count / 2;
 
@@ -90,7 +90,7 @@ bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct
     return false;
 }
 
-/* ---- Bitmaps of the hardware ---- */
+/* ---- Marking the ranges in the hardware's bitmaps of MSRs ---- */
 
 bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
 {
@@ -107,7 +107,10 @@ static void set_bit(uint8_t *map, uint32_t bit, bool set)
     map[bit >> 3] = (uint8_t)(set ? map[bit >> 3] | mask : map[bit >> 3] & ~mask);
 }
 
-/* How many MSRs each part of a bitmap is for. Parts begin at MSR 0, C0000000h and, in a VMCB, C0010000h. */
+/*
+ * Number of MSRs for which one part of a bitmap has bits. The parts begin at MSR 0, C0000000h and, in a VMCB,
+ * C0010000h.
+ */
 #define MAP_REGISTERS 0x2000u
 
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page)
@@ -119,7 +122,7 @@ void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page)
             uint32_t high = msr >= 0xc0000000u ? MAP_REGISTERS : 0, at = high + (msr & (MAP_REGISTERS - 1u));
 
             if (msr - (high ? 0xc0000000u : 0) >= MAP_REGISTERS)
-                continue; /* Outside of both parts: each access is an exit. */
+                continue; /* no part of the bitmap: each access exits anyway */
             set_bit(page, at, !upmu_guest_passes(guest, msr));
             set_bit(page, 2 * MAP_REGISTERS + at, true);
         }

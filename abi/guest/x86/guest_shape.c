@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes of x86 guests: which shape a machine can show under a policy, and the answer of CPUID.
+ * Shapes of x86 guests: limits, which shape a machine may show under a policy, the widest one, and the answer of CPUID.
  */
 #include <upmu/pmu.h>
 #include <abi/guest/x86/guest_x86.h>
@@ -27,7 +27,10 @@ static bool shape_is_honest(const struct upmu_machine *machine, const struct upm
            (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
 }
 
-/* Is the filter of a policy well formed, with codes of this door's vendor? */
+/*
+ * Is the filter of a policy well formed, and can each entry match an event of this door? True for levels without a
+ * filter.
+ */
 static bool filter_is_valid(const struct upmu_guest_policy *policy, unsigned door)
 {
     return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
@@ -43,8 +46,8 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
 }
 
 /*
- * Return how many counters a shape may show. AMD's doors before version 2 have a fixed number of counters, which
- * max_counters does not change.
+ * Return how many counters a shape may show under a policy: max_counters; or UPMU_GUEST_COUNTERS if there is no limit,
+ * or for AMD's doors before version 2, which have a fixed number of counters.
  */
 static unsigned most_counters(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
@@ -147,23 +150,24 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 /* ---- CPUID ---- */
 
 /*
- * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. A guest sees these bits as 0, except those
- * that its shape has.
+ * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. upmu_guest_cpuid() clears them in every
+ * answer, and then sets those that the guest's shape has.
  */
 static const struct {
     uint32_t leaf, bits;
     uint8_t subleaf, word; /* `word`: 0 to 3: EAX to EDX; EVERY: all subleaves, all words */
 } hidden[] = {
-    {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
+    {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store (64-bit form, by privilege); PERF_CAPABILITIES */
     {1, 1u << 21, EVERY, 3},                     /* debug store */
     {7, 1u << 25, 0, 1},                         /* processor trace */
-    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts, branch records */
+    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts of transactions; architectural branch records */
     {7, 1u << 8, 1, 0},                          /* leaf 23h */
     {0xa, UINT32_MAX, EVERY, EVERY},
     {0x14, UINT32_MAX, EVERY, EVERY}, /* processor trace */
     {0x1c, UINT32_MAX, EVERY, EVERY}, /* branch records */
     {0x23, UINT32_MAX, EVERY, EVERY},
-    {0x80000001u, 1u << 10 | 1u << 23 | 1u << 24 | 1u << 28, EVERY, 2}, /* IBS; counters of core, northbridge, cache */
+    /* IBS; more counters of the core, of the northbridge, of the L3 cache */
+    {0x80000001u, 1u << 10 | 1u << 23 | 1u << 24 | 1u << 28, EVERY, 2},
     {0x8000001bu, UINT32_MAX, EVERY, EVERY},                            /* IBS */
     {0x80000022u, UINT32_MAX, EVERY, EVERY},
 };

@@ -10,10 +10,10 @@
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
-#define LVTPC_FIRST_VECTOR 16u /* the lowest vector that an APIC delivers */
+#define LVTPC_FIRST_VECTOR 16u /* the lowest vector of an interrupt; an APIC accepts none below */
 #define X2APIC_LVTPC 0x834u
 
-/* ---- Questions to the registers ---- */
+/* ---- Answers from the registers: which counters are open, which of them interrupt, what they count ---- */
 
 /*
  * Does an overflow of a counter interrupt the guest? With IN_TXCP an overflow must not interrupt: aborted transactions
@@ -29,8 +29,9 @@ static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 }
 
 /*
- * Does a select count in the mode of the guest? The lower of its two bits is guest-only, the upper one host-only; with
- * either bit a counter counts nothing while EFER.SVME is 0 (AMD APM vol 2 table 13-4).
+ * Does a select of AMD count where the guest executes now? Of its two mode bits the lower one is guest-only, the upper
+ * one host-only. Without both it always counts; with either it counts nothing while EFER.SVME is 0 (AMD APM vol 2 table
+ * 13-4).
  */
 static bool counts_in_mode(const struct upmu_guest *guest, uint64_t select)
 {
@@ -48,7 +49,10 @@ static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && counts_in_mode(guest, select);
 }
 
-/* Return the mask of the counters that the guest's registers enable. */
+/*
+ * Return the mask of the counters that the guest's registers enable: by their selects, and by the global control if the
+ * shape has it. 0 while the global status has FROZEN.
+ */
 static uint32_t x86_open(const struct upmu_guest *guest)
 {
     uint32_t open = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the doors of x86: Intel's registers, AMD's, CPUID, events by their select words.
+ * Functions and bits for the files of the x86 doors: registers of Intel and of AMD, events by their select words,
+ * CPUID.
  */
 #ifndef UPMU_ABI_GUEST_X86_H
 #define UPMU_ABI_GUEST_X86_H
 
 #include <abi/guest/guest_core.h>
 
-/* Bits of a select that Intel and AMD have in common. */
+/* Bits of a select that mean the same on Intel and AMD; bit 33, IN_TXCP, is Intel's alone. */
 #define GUEST_SELECT_USR UPMU_BIT64(16)
 #define GUEST_SELECT_OS UPMU_BIT64(17)
 #define GUEST_SELECT_EDGE UPMU_BIT64(18)
@@ -18,10 +19,13 @@
 #define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
 #define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
 #define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
-/* Guest-only and host-only of AMD. A guest of Intel's door has no select with these bits. */
+/* AMD: the bits guest-only and host-only of a select. A guest of Intel's door cannot set them. */
 #define GUEST_SELECT_MODES (UINT64_C(3) << 40)
 
-/* Bits of the control of a fixed counter. */
+/*
+ * Bits of a fixed counter's field in the control register (38Dh): count in kernel or user mode; interrupt at an
+ * overflow.
+ */
 #define GUEST_FIXED_RINGS 3u
 #define GUEST_FIXED_INT 8u
 
@@ -30,13 +34,13 @@
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
 /*
- * Bits of the performance-counter entry of a local APIC: its mask; all bits that a guest writes, as in KVM's
- * apic_lvt_mask.
+ * Bits of the performance-counter entry of a local APIC (LVTPC): the mask; and all bits that a guest can write, as in
+ * KVM's apic_lvt_mask.
  */
 #define GUEST_LVTPC_MASKED 0x10000u
 #define GUEST_LVTPC_BITS (GUEST_LVTPC_MASKED | 0x7ffu)
 
-/* The first register of PerfCtrExtCore. */
+/* First of the 12 registers of AMD's PerfCtrExtCore: select 0. */
 #define GUEST_AMD_CORE 0xc0010200u
 
 /* DEBUGCTL. */
@@ -68,7 +72,7 @@ static inline uint32_t upmu_guest_of_bits(uint64_t bits)
     return ((uint32_t)bits & 0xffffu) | (uint32_t)(bits >> 32) << 16;
 }
 
-/* Does the shape have a register that gates all counters? */
+/* Has the shape a register that enables all counters: Intel from version 2 on, and AMD's PerfMonV2? */
 static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
 {
     return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
@@ -86,25 +90,29 @@ uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
 enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
-/* ---- guest_x86_registers.c ---- */
+/* ---- guest_x86_registers.c: registers that belong to no single counter ---- */
 
 /*
- * set_global() sets the register of all gates, set_status() the whole status. Both mark the counters concerned as
- * dirty.
+ * set_global() sets the register that enables all counters, and marks counters whose bit changes as dirty. set_status()
+ * sets the global status with the counters' overflow flags (guest->raised), and marks all counters as dirty if FROZEN
+ * changes.
  */
 void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
 /*
- * Set or clear these bits of the status. First the counters that have one of these bits are read, so that their
- * overflows until now are in the status.
+ * Set (`set` true) or clear `bits` of the global status. First the sessions of started counters that have one of these
+ * bits are read, so that their overflows until now are in the status.
  */
 void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
 
-/* Write bits 11 and 12 of DEBUGCTL. In a shape without a register of all gates other values than 0 fault. */
+/*
+ * Write DEBUGCTL, of which bits 11 and 12 are kept. Returns UPMU_GUEST_SHARED; UPMU_GUEST_FAULT: one of the two bits is
+ * set, and the shape has no register that enables all counters.
+ */
 enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value);
 
-/* Return the status, after all counters that count were read. */
+/* Read the sessions of all started counters, and return the global status with the overflows until now. */
 uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
 
 /* ---- guest_event.c ---- */
@@ -113,12 +121,16 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
  * Functions for the event of a counter: which architectural event it is (event_arch(), GUEST_ARCH_NONE: none), and
  * which event of the host counts it (upmu_guest_event(), as upmu_guest_door_table.event).
  */
-extern const uint16_t upmu_guest_codes[8]; /* Intel's select words, by enum guest_arch */
+/* by enum guest_arch: Intel's event number (bits 7:0) and unit mask (15:8) */
+extern const uint16_t upmu_guest_codes[8];
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
 /* Is this PMU that of the shape's family and model, so that it has the events of that model? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
-/* Does the policy permit the event of a counter's select? `arch`: the result of upmu_guest_event_arch(). */
+/*
+ * Does the guest's policy permit the event of a counter's present select? `arch`: the result of
+ * upmu_guest_event_arch().
+ */
 bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
 /*
  * Return which of the events that Intel's CPUID can show a policy counts: bit n, 0 to 6: n of enum guest_arch; bits 16
@@ -132,12 +144,12 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
  * count.
  */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
-/* Is this PMU of the door's vendor? */
+/* Is this PMU Intel's for Intel's door, and AMD's (or Hygon's) for one of AMD's doors? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
-/* Can each entry of the filter match an event of this door? */
+/* Can each entry of the filter match an event of this door? On Intel's door an entry with bits 35:32 cannot. */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
-/* ---- guest_shape.c, guest_range.c ---- */
+/* ---- guest_shape.c, guest_range.c: what CPUID shows, and the MSRs that are answered ---- */
 
 /*
  * Functions for the shape of an x86 guest. is_valid(): is it within the limits of its door? can_show(): as
@@ -152,7 +164,7 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
 /* Is this MSR in a range of upmu_guest_msr_range()? The door answers all MSRs of these ranges, and no other ones. */
 bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr);
 
-/* ---- guest_intel.c, guest_amd.c ---- */
+/* ---- guest_intel.c, guest_amd.c: the registers and CPUID leaves of one vendor's doors ---- */
 
 /* Return the virtual counter whose value this MSR is, or UPMU_NO_COUNTER. */
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);

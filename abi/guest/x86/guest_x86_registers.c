@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers that Intel and AMD have in common: the one of all gates, status, payloads, DEBUGCTL.  The doors of both
- * vendors read and write them by these functions.
+ * Registers that the doors of Intel and of AMD have in common, and that belong to no single counter: the one that
+ * enables all counters, status, payloads, DEBUGCTL.
  */
 #include <abi/guest/x86/guest_x86.h>
 
@@ -41,7 +41,10 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
     return upmu_guest_status_bits(guest);
 }
 
-/* Set a register OFFCORE_RSP. The value may be a part of any general counter's event. */
+/*
+ * Set OFFCORE_RSP_0 or _1. If the value changes, each general counter is dirty and gets its event anew at the next
+ * entry, because its event may use the register.
+ */
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
 {
     if (guest->x86.offcore[which] == value)

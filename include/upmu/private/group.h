@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The library's state of groups and of their members (upmu/group.h).
- */
+/* The library's state of a group (struct upmu_group) and of a member (struct upmu_member) of upmu/group.h. */
 #ifndef UPMU_PRIVATE_GROUP_H
 #define UPMU_PRIVATE_GROUP_H
 

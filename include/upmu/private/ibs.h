@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a unit of instruction-based sampling is driven (struct upmu_ibs of upmu/ibs.h).
+ * The state of a unit of instruction-based sampling at work (upmu/ibs.h), and its register writes, made by the backend.
  */
 #ifndef UPMU_PRIVATE_IBS_H
 #define UPMU_PRIVATE_IBS_H
 
 #include <stdint.h>
 
-/* Registers of one sample, at most. */
+/* The most registers that a sample of an IBS unit has. */
 #define UPMU_IBS_REGISTERS 9u
 
-/* A register write of an IBS unit. */
+/* A register write that starts, continues or stops an IBS unit: row of the register, and value. */
 struct upmu_ibs_step {
     /* private */
     uint8_t row;
@@ -25,14 +25,15 @@ struct upmu_ibs_plan {
     /* private */
     uint8_t row[UPMU_IBS_REGISTERS]; /* rows of a sample's registers, in upmu/ibs.h's order; UPMU_NO_ROW: reads 0 */
     uint8_t row_count;               /* entries of `row` in use */
-    uint8_t second_row;              /* row of a second control register, which the stop restores; or UPMU_NO_ROW */
-    uint64_t valid;                  /* bit of the control: there is a sample */
+    /* row of a second control register, whose value before the start the stop restores; UPMU_NO_ROW: none */
+    uint8_t second_row;
+    uint64_t valid;                  /* bit of the control register: the unit has completed a sample */
     uint64_t enabled;                /* bit of the control: the unit runs */
     uint8_t starts, agains, stops;   /* numbers of the steps to start, to continue, to stop */
     struct upmu_ibs_step step[8];
 };
 
-/* An IBS unit at work: the positions in its ring of samples, and the value that a register had before the start. */
+/* The state of an IBS unit at work, besides the members of struct upmu_ibs that the host fills in. */
 struct upmu_ibs_state {
     /* private */
     volatile uint32_t head, tail; /* samples stored so far by the handler; samples read so far by the host */

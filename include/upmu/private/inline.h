@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind upmu_machine_init() and upmu_thread_switch(), at the end of upmu/upmu.h.
+ * What stands behind the macro upmu_machine_init() and the inline function upmu_thread_switch(); upmu/upmu.h includes
+ * it.
  */
 #ifndef UPMU_PRIVATE_INLINE_H
 #define UPMU_PRIVATE_INLINE_H
@@ -11,12 +12,18 @@
 extern "C" {
 #endif
 
-/* The function behind upmu_machine_init(), with the version and sizes that the caller was compiled with. */
+/*
+ * Do as upmu_machine_init(), and compare: `version`, `machine_bytes` and `cpu_bytes` are those that the caller was
+ * compiled with.  UPMU_ERR_VERSION: the library was compiled with others.
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes);
 
-/* upmu_thread_switch() where a thread is monitored.  Returns and context: the same. */
+/*
+ * The part of upmu_thread_switch() for a switch where one of the two threads may be monitored.  Returns and context: as
+ * upmu_thread_switch().
+ */
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
 /*

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The structure of a queue of messages (upmu/message.h).  `dropped` may be read.
- */
+/* The structure of a session's queue of messages (upmu/message.h).  The host may read `dropped`. */
 #ifndef UPMU_PRIVATE_MESSAGE_H
 #define UPMU_PRIVATE_MESSAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Messages of one session: one writer (the handler), one reader.  Caller's memory. */
+/* The queue of one session, in memory of the caller.  The handler writes messages; one reader takes them. */
 struct upmu_queue {
-    uint32_t dropped; /* messages that found no room, in all */
+    uint32_t dropped; /* number of messages that found the queue full, since it was given to the session */
     /* private */
     struct upmu_message *messages;
     const struct upmu_notify *notify;

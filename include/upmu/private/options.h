@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values of options that contradict each other, and what follows from options (the end of upmu/config.h).
+ * Checks of the options of upmu/config.h: contradictions are compile errors.  And two values that follow from options.
+ * Included at the end of upmu/config.h.
  */
 #ifndef UPMU_PRIVATE_OPTIONS_H
 #define UPMU_PRIVATE_OPTIONS_H
 
 #include <upmu/config.h>
 
-/* Has the build a backend for PMUs of Arm or RISC-V?  Follows from options, and is none to set. */
+/* Has the build a backend for PMUs of Arm or RISC-V? The value follows from other options; do not set it. */
 #define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
 
-/* Has the build names of registers and titles of models?  Follows from options, and is none to set. */
+/* Has the build names of registers and titles of models? The value follows from other options; do not set it. */
 #define UPMU_TITLES (UPMU_NAMES || UPMU_WHY_TEXT)
 
 #if UPMU_PROFILE < 1 || UPMU_PROFILE > 3

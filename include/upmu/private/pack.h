@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Working memory of one packing (upmu/pack.h).
- */
+/* The working memory of upmu_requests_pack() (upmu/pack.h). */
 #ifndef UPMU_PRIVATE_PACK_H
 #define UPMU_PRIVATE_PACK_H
 
@@ -9,13 +7,14 @@
 #include <upmu/place.h>
 
 /*
- * Entry i of an array over the list: `counters` and `ease` are of request i, `order` is the request packed as the i-th.
+ * Entry i of an array over the list of requests. `counters` and `ease` are those of request i. `order` is not: it is
+ * the number of the request that is packed as the i-th.
  */
 struct upmu_pack_request {
     /* private */
-    uint32_t counters; /* counters that any way of the request can have */
+    uint32_t counters; /* mask: counters that request i can have, in any of its ways */
     uint16_t order;
-    uint8_t ease; /* requests with the least ease are packed first (core/place/pack.c) */
+    uint8_t ease; /* how many choices request i has; requests with the least are packed first (core/place/pack.c) */
 };
 
 /* The working memory of upmu_requests_pack(). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structure of a PMU, which machines and units contain.  Its fields may be read (upmu/pmu.h); backends write them.
+ * The structure of a PMU (struct upmu_pmu), which machines and unit lists contain.  Its fields may be read
+ * (upmu/pmu.h); backends fill them in at detection.
  */
 #ifndef UPMU_PRIVATE_PMU_H
 #define UPMU_PRIVATE_PMU_H
@@ -18,16 +19,20 @@
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
 #define UPMU_METRIC_COUNTERS(pmu) ((uint32_t)(pmu)->metrics << 24) /* metric bytes */
-#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts Intel's pipeline slots, of which metrics are fractions */
+/* number of Intel's counter of pipeline slots, of which top-down metrics are fractions */
+#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3)
 
-/* Rows of a register table, at most (NetBurst, the largest, has 83). */
+/* The most rows, one for each register, of a register table; NetBurst has the longest, of 83. */
 #define UPMU_REGISTERS 96
 #define UPMU_NO_ROW 0xffu
 
-/* Classes of rows, at most. */
+/* The most classes (struct upmu_register_class) of a register table. */
 #define UPMU_REGISTER_CLASSES 24
 
-/* Exclusive resources of one PMU, at most: registers or fields that events need with a certain value. */
+/*
+ * The most exclusive resources of one PMU. A resource is a register, or a field of one, that events need with a certain
+ * value.
+ */
 #define UPMU_RESOURCES 64
 #define UPMU_NO_RESOURCE 0xffu
 
@@ -37,19 +42,19 @@
  */
 #define UPMU_PAIR_RESOURCE(n) (UPMU_RESOURCES - 8u + (n))
 
-/* The registers and the size of one counter. */
+/* The registers of one counter, as rows of the PMU's register table, and its size. */
 struct upmu_counter {
     uint8_t value_row;  /* register with the count */
-    uint8_t write_row;  /* alias through which the count is written, or value_row */
-    uint8_t select_row; /* register that chooses its event */
-    uint8_t gate_row;   /* register with the bit that lets it count */
+    uint8_t write_row;  /* row of the register by which the count is written: an alias, or value_row */
+    uint8_t select_row; /* row of the register that chooses the counter's event */
+    uint8_t gate_row;   /* row of the register that has the counter's enable bit */
     uint8_t gate_bit;   /* number of that bit in gate_row: 0 to 63 */
-    uint8_t width;      /* number of bits of the count */
+    uint8_t width;      /* number of bits of the counter */
     uint8_t write_bits; /* number of bits that a write can set; the value is sign-extended from there */
     uint8_t unused;     /* in place of padding, so that equal PMUs have equal bytes (memcmp()) */
-    uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
+    uint32_t rdpmc;     /* value of ECX by which RDPMC reads the counter, or UPMU_NO_RDPMC */
 };
-#define UPMU_NO_RDPMC 0xffffffffu /* RDPMC cannot read the counter */
+#define UPMU_NO_RDPMC 0xffffffffu /* value of upmu_counter.rdpmc: RDPMC cannot read the counter */
 
 struct upmu_backend;
 struct upmu_branch_stack;
@@ -59,49 +64,59 @@ struct upmu_catalog;
  * A kind of PMU, of CPUs or of units outside the cores.  Constant once detected.
  */
 struct upmu_pmu {
-    const char *name;                   /* libpfm4's where it has one: "skl", "core" */
-    const char *title;                  /* for display: "Intel Skylake"; may be empty without UPMU_NAMES */
+    const char *name;                   /* short name of the model, "skl", "core": as in libpfm4 where that has one */
+    const char *title;                  /* name for display, "Intel Skylake"; may be empty without UPMU_NAMES */
     const struct upmu_backend *backend; /* functions of its family */
     const struct upmu_register_table *table; /* its registers */
-    const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
+    /* built-in catalogue of its events; NULL: none, so only architectural and raw events */
+    const struct upmu_catalog *catalog;
     const struct upmu_catalog *imported; /* a catalogue that the host added, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
-    uint32_t quirks;                    /* the backend's bits: errata and the like */
+    /* bits of the backend for errata and properties of the model; other backends give them other meanings */
+    uint32_t quirks;
     uint32_t counters;                  /* mask of all counters that exist, metrics included */
-    uint32_t general;                   /* mask of the general counters of these */
-    uint32_t shared_counters;           /* counters that other CPUs see, too */
-    uint16_t family, model;             /* CPUID's, extended parts included */
-    uint8_t stepping;                   /* CPUID's, extended parts included */
-    uint8_t version;                    /* architectural perfmon version, 0: none */
-    uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
+    uint32_t general;                   /* mask of the general counters, a subset of `counters` */
+    /* mask: counters that several CPUs have in common, so that a CPU claims them in its domain */
+    uint32_t shared_counters;
+    uint16_t family, model;             /* of the CPU, by CPUID, extended parts included */
+    uint8_t stepping;                   /* of the CPU, by CPUID */
+    uint8_t version;                    /* Intel: version of architectural performance monitoring; 0: none */
+    uint8_t core_type;                  /* type of the core of a hybrid, CPUID leaf 1Ah EAX[31:24]; 0: no such leaf */
     uint8_t native;                     /* CPUID 1Ah EAX[7:0]: model number in its core type; 0 where there is none */
-    uint8_t refuses;                    /* bit n: events of enum upmu_source n are refused */
-    uint8_t status_row, ack_row, inuse_row; /* rows: overflow status, its acknowledgement, "in use"; or UPMU_NO_ROW */
+    uint8_t refuses; /* mask: bit n is set if events from catalogues of enum upmu_source n are refused */
+    /* rows of three registers: overflow status, its acknowledgement, counters in use; UPMU_NO_ROW: there is none */
+    uint8_t status_row, ack_row, inuse_row;
     uint8_t preference_count;           /* entries of `preference` */
-    uint8_t shared_scope;               /* enum upmu_scope: the CPUs that see shared_counters and `shared` */
-    uint8_t index;                      /* its number for upmu_machine_pmu(); 0 without a machine */
-    uint8_t metrics;                    /* bit b: counter 24 + b is a metric byte, and no counter */
-    uint8_t variant;                    /* the backend's number of the model or of its rules */
-    uint32_t present[UPMU_REGISTERS / 32]; /* rows of `table` that this PMU has: bit n % 32 of word n / 32 */
-    uint64_t shared;                    /* bit n: other CPUs see resource n, too */
-    uint64_t max_period;                /* events that one load of a counter can wait for, at most */
-    struct upmu_counter counter[UPMU_COUNTERS]; /* by number; those in `counters` exist */
-    uint64_t min_period;                /* events that one load of a counter has to wait for, at least */
-    uint64_t limit[UPMU_REGISTER_CLASSES]; /* by class: bits that its registers have on this PMU */
-    uint32_t kernel_select;             /* select bit: counts kernel mode; 0: a running counter must not be written */
-    uint32_t arch_events;               /* bit n: architectural event n is available */
+    uint8_t shared_scope; /* enum upmu_scope: which CPUs have shared_counters and the resources `shared` in common */
+    uint8_t index;                      /* number by which upmu_machine_pmu() finds this PMU; 0 without a machine */
+    /* mask: bit b is set if number 24 + b is no counter, but byte b of PERF_METRICS (a top-down metric) */
+    uint8_t metrics;
+    uint8_t variant;                    /* number by which the backend finds its data of this model */
+    /* mask of rows of `table` that this PMU has: bit n % 32 of word n / 32 is row n */
+    uint32_t present[UPMU_REGISTERS / 32];
+    uint64_t shared; /* mask of resources: bit n is set if other CPUs use the register of resource n, too */
+    uint64_t max_period;                /* the most events after which a counter can overflow, counted from one load */
+    /* by number of the counter; entries of numbers that are not in `counters` are not valid */
+    struct upmu_counter counter[UPMU_COUNTERS];
+    uint64_t min_period;                /* the fewest events after which a counter may be loaded to overflow */
+    /* by class_index: mask of the bits that registers of the class have on this PMU */
+    uint64_t limit[UPMU_REGISTER_CLASSES];
+    /* bit of a select: kernel mode is counted (AMD). 0: a counter that may run must be closed before it is written */
+    uint32_t kernel_select;
+    uint32_t arch_events;               /* mask: bit n is set if the architectural event n exists on this CPU */
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
-    uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypervisor's call */
-    uint64_t loop_config;               /* raw event that happens in every loop: the probe counts it */
-    uint64_t cycles_config;             /* raw event: cycles; then loop_config is instructions, if it differs; or 0 */
+    uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypercall of the paravirtual PMU */
+    uint64_t loop_config; /* register word of an event that every loop of code causes, for the probe; 0: unknown */
+    uint64_t cycles_config; /* register word of cycles; then loop_config is instructions if it differs; 0: unknown */
 #if UPMU_BRANCHES
-    const struct upmu_branch_stack *branch_stack; /* registers of its branch records, or NULL ... */
-    const char *no_branches;            /* ... for this reason */
+    /* facts about the registers of the CPU's branch records; NULL: no such records, see no_branches */
+    const struct upmu_branch_stack *branch_stack;
+    const char *no_branches;            /* why branch_stack is NULL, as a constant text; or NULL */
     uint16_t branch_filters;            /* UPMU_BRANCH_…: kinds of branches that the hardware can record or leave out */
     uint8_t branch_depth;               /* entries of the stack */
     uint8_t branch_format;              /* form of an entry: enum upmu_branch_format */
-    uint8_t branch_trace;               /* 1: Processor Trace exists, and excludes branch records */
-    uint8_t branch_lacks;               /* parts of an entry that this CPU leaves out: UPMU_BRANCH_LACKS_… */
+    uint8_t branch_trace; /* 1: the CPU has Processor Trace, which must be off while branches are recorded */
+    uint8_t branch_lacks; /* mask: parts that this CPU does not give in an entry's `info` (UPMU_BRANCH_LACKS_…) */
     uint8_t no_padding[2];              /* as upmu_counter.unused */
 #endif
     uint8_t preference[UPMU_COUNTERS];  /* numbers of counters, in the order in which placement tries them */

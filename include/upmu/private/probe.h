@@ -7,7 +7,7 @@
 
 #include <upmu/upmu.h>
 
-/* The session that counts during the probe, and its count; no pointer to them remains. */
+/* The session and the count that a probe uses; after the call nothing points to them. */
 struct upmu_probe_work {
     /* private */
     struct upmu_count count;

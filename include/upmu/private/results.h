@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of a log that is written or read (upmu/results.h), whole so that a caller can place them.  Of struct
- * upmu_log may be read `samples`, `lost` and `cut`.
+ * The structures of a log that is written, and of one that is read (upmu/results.h).  The host gives their memory, and
+ * of struct upmu_log may read `samples`, `lost` and `cut`.
  */
 #ifndef UPMU_PRIVATE_RESULTS_H
 #define UPMU_PRIVATE_RESULTS_H
@@ -11,41 +11,43 @@
 #include <stdint.h>
 #include <upmu/status.h>
 
-/* State of an output that is being written. */
+/* The state of writing bytes to a struct upmu_output: up to 64 bytes are collected in `stage`, then passed on. */
 struct upmu_emit {
     /* private */
-    struct upmu_output *output; /* NULL: bytes are only counted */
+    struct upmu_output *output; /* where the bytes go; NULL: they are only counted, in `length` */
     size_t length;
-    uint32_t crc; /* check of the bytes of the present record that have left `stage` */
-    bool sums; /* `crc` is kept: a record of a log is being written, and its check is not reached */
+    uint32_t crc; /* checksum of those bytes of the present record that were passed on from `stage` */
+    bool sums; /* bytes are added to `crc`: they belong to a record of a log, and are not its checksum */
     bool failed;
     uint8_t staged;
     uint8_t stage[64];
 };
 
-/* A log that is being written. */
+/* A log that is being written (upmu_log_begin() to upmu_log_end()). */
 struct upmu_log {
     uint64_t samples; /* samples written */
-    uint64_t lost;    /* samples that found no room in a ring, as the written samples say */
-    uint64_t cut;     /* samples that found no room in the log's buffer */
+    /* number of samples that found no room in a session's ring, as the written samples and the end say */
+    uint64_t lost;
+    uint64_t cut;     /* number of samples that found no room in the log's buffer */
     /* private */
     struct upmu_emit emit;
     uint64_t records; /* records written */
     uint32_t events;  /* events written */
-    uint32_t first_check; /* check of the first record */
-    enum upmu_status status; /* the first failure, which ends the log; UPMU_ERR_STATE after the end */
+    uint32_t first_check; /* checksum of the log's first record */
+    /* the failure after which calls add nothing: UPMU_ERR_WRITE; UPMU_ERR_STATE after the end; else UPMU_OK */
+    enum upmu_status status;
 };
 
-/* The reader of a log, and its place there. */
+/* A log that is being read, and how far. */
 struct upmu_log_reader {
     /* private */
     const uint8_t *bytes;
     size_t length;
     size_t at;
-    size_t item; /* where the record was that upmu_log_next() returned last */
-    uint64_t number; /* number of the record at `at` */
-    uint32_t first_check[2]; /* check of the first record: as stored, as computed */
-    bool salvages; /* records that are not sound are passed over */
+    size_t item; /* offset of the record that upmu_log_next() gave last */
+    uint64_t number; /* number of the record at offset `at` */
+    uint32_t first_check[2]; /* checksum of the log's first record: [0] as it stands there, [1] as it was computed */
+    bool salvages; /* upmu_log_salvage(): damaged records are left out; false: reading ends at the first */
 };
 
 #endif

@@ -23,51 +23,54 @@ struct upmu_user_page;
 /* The state of one counting event: its count, its period, and the counter where it runs. */
 struct upmu_tally {
     /* private */
-    uint32_t tag;               /* number of the event on its meter: a counter with this tag holds the event's value */
+    /* number that the event got on its meter; a counter whose slot has this tag holds the event's value */
+    uint32_t tag;
     uint32_t counters;          /* mask of all counters that its placement gives the event; 0: not placed */
     uint8_t index;              /* number of the event in its set */
     /* public again */
     uint8_t counter;            /* the counter that is read for its count; UPMU_NO_COUNTER: not placed */
     /* private */
-    uint8_t slot[UPMU_SLOTS];   /* by slot: `counter`, and the event's other counters; or UPMU_NO_COUNTER */
+    /* by slot of the request: number of the counter, slot[0] is `counter`; UPMU_NO_COUNTER: no counter */
+    uint8_t slot[UPMU_SLOTS];
     uint8_t alternative;        /* index of the way that its placement chose (upmu_backend.alternative) */
-    uint8_t from;               /* while a plan moves the event: the counter that it leaves; else UPMU_NO_COUNTER */
+    uint8_t from; /* while a plan moves the event: number of the counter that it leaves; else UPMU_NO_COUNTER */
     uint8_t least_log2, step_log2; /* as in its upmu_event: limits of periods */
-    bool throttled;             /* too many overflows: the counter waits as long as it can, until a poll */
-    bool ran;                   /* its counter has run; of a cascade: its initiator has overflowed */
-    bool hole;                  /* its count lacks an unknown part: the quality is PARTIAL */
-    uint8_t scale;              /* counts are shifted right by so many bits in the sums of its estimate */
+    bool throttled; /* overflows came too often: until a poll the counter is loaded with its longest period */
+    bool ran;                   /* the counter has run for the event; of a cascade: the initiator has overflowed */
+    bool hole;                  /* an unknown part is missing in the event's count, whose quality is PARTIAL */
+    uint8_t scale; /* in `squares` and `products` of its upmu_estimate counts are shifted right by so many bits */
     /* Properties of the event: they change with the event only. */
     bool wide : 1;              /* slot[1] is a counter with the bits above those of `counter` */
-    bool falls : 1;             /* the event's count can fall: UPMU_ATTR_IN_TXCP */
+    bool falls : 1;             /* a later count of the event can be lower than an earlier one (UPMU_ATTR_IN_TXCP) */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
-    bool ordinary : 1;          /* a clock, a fixed period, no steps, no switch of sets: the handler does less */
-    bool cascades : 1;          /* the counter slot[1] starts its counter: UPMU_ATTR_CASCADE */
+    /* samples with a fixed period, a clock, no limits of periods, no switch of sets: the handler does less */
+    bool ordinary : 1;
+    bool cascades : 1;          /* a cascade: the counter slot[1], the initiator, starts `counter` when it overflows */
     bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
-    bool wraps : 1;             /* UPMU_SAMPLING_WRAP */
+    bool wraps : 1; /* overflows of the event in the throttle's window (one that was lost counts 64 times) ... */
     bool metric : 1;            /* the event is a byte of the register of top-down metrics, and no counter */
     bool lent : 1;              /* upmu_set_lend(): its counter is loaded with `total` + `reset` */
-    uint16_t storm;             /* overflows in the throttle's window ... */
-    uint16_t window;            /* ... with this number (upmu_cpu.window) */
+    uint16_t storm;             /* number of overflows of the event in the throttle's window ... */
+    uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */
     uint32_t frequency;         /* upmu_sampling.frequency */
     uint64_t total;             /* events counted when the counter had the value `base` */
     uint64_t base;              /* value of the counter at which `total` was right */
-    uint64_t due;               /* sampling: total at which the next sample is due */
-    uint64_t period;            /* sampling: events between samples; 0: counts only */
-    uint64_t reset;             /* sampling: the present period, with its random part ... */
-    uint64_t ended;             /* ... and the period before it */
-    uint64_t random;            /* state of the generator of random numbers ... */
-    uint64_t random_mask;       /* ... and their bits that are added to a period */
-    uint64_t adapted_ns;        /* `frequency`: the session's enabled time when the period was adapted last */
+    uint64_t due;               /* of an event that samples: the value of `total` at which the next sample is due */
+    uint64_t period; /* of an event that samples: upmu_sampling.period, in events; 0: the event only counts */
+    uint64_t reset; /* of an event that samples: the period that runs now, in events, with its random part ... */
+    uint64_t ended;             /* ... and the period that ended with the last overflow */
+    uint64_t random;            /* state of the generator of random numbers for periods ... */
+    uint64_t random_mask;       /* ... of which these bits are added to a period (upmu_sampling.random_mask) */
+    uint64_t adapted_ns;        /* for `frequency`: enabled time of the session at which the period was adapted last */
     /*
      * Correction of what its set has missed (upmu_session_missed()), modulo 2^64: time without a counter while the set
      * ran, less the time that the set had missed when this count was set.
      */
     uint64_t gap_ns;
     uint32_t overflows;         /* periods completed, also those in `lost` */
-    uint32_t lost;              /* periods completed without a sample: throttled, or too short */
-    uint32_t to_switch;         /* overflows until the next set of the chain is due; 0: none are counted */
-    uint32_t turned;            /* when its counter began this event's value or last passed zero, in 2^20 ns */
+    uint32_t lost; /* number of periods that ended without a sample: the event was throttled, or the period too short */
+    uint32_t to_switch; /* number of overflows until the next set of the chain is due; 0: overflows switch no set */
+    uint32_t turned;            /* time, in 2^20 ns, when the counter began with the event or last passed 0 */
 };
 
 /* The sampling attributes (struct upmu_sampling) of an event, but for those that its tally has. */
@@ -81,41 +84,52 @@ struct upmu_kept {
     uint32_t resets;
 };
 
-/* Sums over the runs of a set, from which one event's count between runs is estimated. */
+/* Sums over the runs of a set, from which the count of one event in the time between the runs is estimated. */
 struct upmu_estimate {
     /* private */
-    uint64_t turn_total;        /* the tally's total when the last run of its set ended */
+    uint64_t turn_total;        /* the event's `total` when the last run of its set ended */
     uint64_t squares;           /* sum over the runs of (count >> upmu_tally.scale) squared */
     uint64_t products;          /* sum of (count >> upmu_tally.scale) * (time >> upmu_set.scale) */
-    uint64_t since_ns;          /* enabled time of its session when the times of the count began at 0 */
+    uint64_t since_ns;          /* the session's enabled time from which the times of the count are counted */
 };
 
 /*
- * Steps of the placement of so many events, at most.  On NetBurst 18 counters have two registers each, six of these
- * counters, which count tagged uops, have a third one, and there are two registers more.  Elsewhere an event takes two
- * steps (on RISC-V three), and four registers beside take two steps each.
+ * The most steps (register values) of the placement of `events` events.  On NetBurst 18 counters have two registers
+ * each, six of these counters, which count tagged uops, have a third one, and there are two registers more.  Elsewhere
+ * an event takes two steps (on RISC-V three), and four further registers take two steps each.
  */
 #define UPMU_STEPS_WANTED(events)                                                                                      \
     (UPMU_BACKEND_X86_P4 ? 6u * (events) + 4u : (2u + UPMU_BACKEND_RISCV_HPM) * (events) + 8u)
 #define UPMU_STEPS_OF(events) (UPMU_STEPS_WANTED(events) < 44u ? UPMU_STEPS_WANTED(events) : 44u)
 #define UPMU_STEPS UPMU_STEPS_OF(UPMU_SET_EVENTS)
 
-/* A placement of a set, compiled when it is first loaded; constant until the next placement. */
+/*
+ * A placement of a set, compiled into register values when the set is first loaded with it; then constant until the set
+ * is placed anew.
+ */
 struct upmu_program {
     /* private */
-    uint64_t placement; /* upmu_placed_stamp() of the placement, a part of meter.corunners; 0: not compiled */
-    uint64_t refused;   /* made of the co-runners' stamps beside which no place was found (core/engine/placed.c) */
-    uint64_t seen;      /* upmu_bank.version at which all registers held what the program wants */
-    uint32_t counting;  /* counters of events that only count, but for cascades and metrics (and their slots) */
-    uint32_t sampling;  /* counters of events that are loaded to overflow */
-    uint32_t user;      /* counters that can stand still: of events of user mode alone (upmu_pmu.kernel_select) */
-    uint8_t kind;       /* the kind of CPU that it is for: upmu_placed_class() */
+    /* upmu_placed_stamp() of the placement, which is added to meter.corunners while it runs; 0: not compiled */
+    uint64_t placement;
+    /* number made of the co-runners beside which the set found no place last (core/engine/placed.c); 0: none */
+    uint64_t refused;
+    uint64_t seen;      /* upmu_bank.version at which the registers had all values of the program; 0: unknown */
+    /* mask: counters of events that only count; not those of cascades, metrics and their pipeline slots */
+    uint32_t counting;
+    /* mask: counters of events that sample: they are loaded so that they overflow at the next sample */
+    uint32_t sampling;
+    uint32_t user; /* mask: counters of events of user mode alone, which can stand still (upmu_pmu.kernel_select) */
+    uint8_t kind;       /* upmu_placed_class() of the CPU for which the program was made */
     uint8_t steps;      /* entries of `step` in use */
     uint8_t flags;      /* UPMU_PROGRAM_… */
-    struct upmu_step *step; /* in load order, the steps of one register together; in the set's room */
+    /* the steps in the order of loading, those of one register side by side; in the set's room */
+    struct upmu_step *step;
 };
 
-/* Words of 64 bits that so many events of a set and the steps of their program take (core/engine/room.c). */
+/*
+ * Words of 64 bits in a set's room that `events` events, with what belongs to each, and the steps of their program
+ * take.
+ */
 #define UPMU_ROOM_WORDS(events)                                                                                        \
     (((size_t)(events) * (sizeof(struct upmu_tally) + sizeof(struct upmu_event) + sizeof(struct upmu_kept) +           \
                           sizeof(struct upmu_estimate)) +                                                              \
@@ -129,9 +143,9 @@ struct upmu_program {
 struct upmu_set {
     uint8_t count;        /* number of its events */
     uint8_t flags;        /* UPMU_SET_… */
-    uint16_t number;      /* its number in the chain, which is in rising order of numbers */
+    uint16_t number;      /* number by which the chain is sorted; each set of a chain has another one */
     /* private */
-    uint32_t counters;    /* counters of its last placement; 0: none */
+    uint32_t counters;    /* mask: counters of the set's last placement; 0: not placed */
     /* public again */
     struct upmu_tally *tally; /* array in `room` with an entry for each event, as the next three are */
     /* private */
@@ -140,118 +154,135 @@ struct upmu_set {
     struct upmu_estimate *estimate;
     struct upmu_program program;
     /* public again */
-    uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, rounded up to ticks */
+    uint64_t timeout_ns;  /* with UPMU_SET_TIME_SWITCH: time of a run, a multiple of the port's tick_ns */
     uint64_t runs;        /* how often it became the active set, the first start included */
     /* private */
     struct upmu_set *next;
     struct upmu_session *session; /* the session in whose chain it is, or NULL */
-    uint64_t left_ns;     /* rest of timeout_ns in this run; while it runs, the rest when it was loaded */
-    uint64_t duration_ns; /* time on the hardware, in all runs up to the last stop */
+    uint64_t left_ns; /* rest of timeout_ns in the present run; while the set runs, as it was when the set was loaded */
+    uint64_t duration_ns; /* time in which the set had counters, in all runs, up to the last stop */
     uint64_t turn_ns;     /* duration_ns when its last run ended (a run: from one switch of sets to the next) */
     uint64_t turn_squares; /* sum over the runs of (time >> scale) squared */
-    uint32_t turns;       /* runs in the sums of the estimates: ended ones that had any time */
-    uint32_t round;       /* upmu_session.round in which it was drawn last */
+    /* number of runs in the sums of the estimates: ended ones in which the set had counters for some time */
+    uint32_t turns;
+    uint32_t round;       /* value of upmu_session.round when the set was drawn last */
     uint64_t placed_beside; /* sum of the stamps of the co-runners beside which the last placement is valid */
     uint32_t placed_blocked; /* counters that sessions could not have when it was placed (upmu_meter_blocked()) */
-    uint32_t stamp;       /* number of its last placement: unique on the machine until the number wraps */
-    uint8_t placed_class; /* the kind of CPU that it was placed for: upmu_placed_class() */
+    uint32_t stamp; /* number of the set's last placement: unique on the machine until the number wraps */
+    uint8_t placed_class; /* upmu_placed_class() of the CPU for which the set was placed last; 0: not placed */
     uint8_t scale;        /* times are shifted right by so many bits in the sums of the estimates */
-    uint8_t proven;       /* of upmu_session.set alone: meter->seen_counting when the session left its meter */
-    uint8_t capacity;     /* events that it has room for */
+    /* in upmu_session.set alone: meter->seen_counting when the session was last unlinked from a meter */
+    uint8_t proven;
+    uint8_t capacity;     /* number of events for which the memory of the set has room */
     uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
-/* A byte ring of records; one writer (the handler), one reader. */
+/* A ring of samples' records, of variable length.  One writer (the handler), one reader. */
 struct upmu_ring {
     /* private */
     uint8_t *buffer;
     uint32_t bytes;
     volatile uint32_t head; /* place in `buffer` behind the newest record; written by the handler */
     volatile uint32_t tail; /* place in `buffer` of the oldest record; written by the reader */
-    volatile uint32_t lost; /* samples that found no room, in all */
+    volatile uint32_t lost; /* number of samples so far that found no room in the ring */
     uint32_t open;          /* place in `buffer` of the record to which callers are being added */
-    uint32_t lost_reported; /* how many of `lost` records have reported */
+    uint32_t lost_reported; /* how many of the `lost` samples the `lost` of written records has told */
 };
 
 /*
- * Events, their target and their counts.  The memory must stay until the session is closed.  The memory may end early,
- * in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
+ * A session: sets of events, a target, and the events' counts.  The memory must stay until the session is closed.  The
+ * memory may end early, in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
  */
 struct upmu_session {
-    enum upmu_status error;    /* why the library stopped it, or UPMU_OK */
-    uint32_t id;               /* unique among the machine's sessions; 0: closed */
+    enum upmu_status error;    /* why the library has stopped the session by itself (a fault); UPMU_OK: it has not */
+    uint32_t id;               /* number of the session, unique on its machine; 0: the session is closed */
     volatile uint8_t state;    /* enum upmu_session_state */
-    /* private, what is used most first */
+    /* the session was started, or switched to a set: a start continues with the active set, else with the first */
     volatile uint8_t ties;     /* UPMU_TIED: it has a target; UPMU_DROPPED: it has no controller any more */
-    volatile uint8_t full;     /* the next plan is to mask it: the ring was full, or a message was sent */
-    volatile uint8_t switch_due; /* the next set is due: an event has overflowed often enough */
+    volatile uint8_t full; /* the next plan is to mask the session, because its ring was full or a message was sent */
+    /* the next plan is to switch to the next set, because an event has overflowed often enough */
+    volatile uint8_t switch_due;
     uint8_t alone;             /* while it has counters, no other session has any of this PMU */
-    uint8_t is_static;         /* at a switch of threads its counters are left running: upmu_session_static() */
+    uint8_t is_static; /* at a switch of threads to one that does not need them, its counters are left running */
     uint8_t chain;             /* it has several sets, or one set that is switched (to itself) */
     uint8_t shares;            /* it is a sharing session: upmu_session_share() */
     uint8_t mask_on_full;      /* a full ring masks it: upmu_session_mask_on_full() */
     uint8_t hides_kernel;      /* its samples, messages and format get 0 in place of the kernel's addresses */
     uint8_t queued;            /* 1 + index of the list in meter->waiting[] that it is in; 0: in none */
     uint8_t ordered;           /* its sets run in rising order, not shuffled */
-    uint8_t begun;             /* it was started before: a start continues with the active set */
+    uint8_t begun; /* the session was started since its chain was changed: a start continues with the active set */
     uint8_t page_open;         /* it is in the list upmu_cpu.pages */
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
 #endif
-    uint8_t pmu;               /* upmu_pmu.index of the PMU for events whose text names no PMU */
+    uint8_t pmu;               /* upmu_pmu.index of the PMU for which texts without a PMU's name are encoded */
     struct upmu_machine *machine;
     struct upmu_meter *meter;  /* the meter to which it is linked, or NULL */
     struct upmu_session *next; /* next session in the list meter->sessions */
-    struct upmu_session **link; /* the pointer in that list that points to this session */
+    /* the pointer in the list meter->sessions that points to this session; NULL: in no list */
+    struct upmu_session **link;
     struct upmu_session *next_waiting, *before_waiting; /* in the list meter->waiting[queued - 1], by ticket */
     struct upmu_thread *thread; /* the thread that it is attached to, or NULL */
     struct upmu_session *next_of_thread; /* next session in the list thread->sessions */
     struct upmu_set *sets;     /* first set of its chain, which is in rising order of numbers */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was chosen to be active next, until the switch to it; else NULL */
-    uint64_t started_ns;       /* time up to which enabled_ns is right; it runs while the target is here */
-    uint64_t running_ns;       /* when the active set was loaded last */
+    /* time up to which enabled_ns is counted; of a session that is started and whose target is here */
+    uint64_t started_ns;
+    uint64_t running_ns;       /* time at which the active set was loaded last */
     uint64_t enabled_ns;       /* enabled time up to started_ns */
     uint32_t counters;         /* counters of the active set's placement; 0: not placed */
-    uint32_t ticket;           /* position among the sharing sessions of the meter */
-    volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
-    uint32_t sequence;         /* odd: its counts, times or state are being changed */
-    uint32_t tagged_by;        /* upmu_meter.life of the meter whose tags its tallies have; 0: the tags are not valid */
+    uint32_t ticket;           /* position in the order in which the sharing sessions of the meter run */
+    /* 1: a call works on the session while its thread does not run, or detaches it: others keep off */
+    volatile uint32_t held;
+    /*
+     * odd: counts, times or state of the session are being changed; a reader reads again if it was odd or has changed
+     */
+    uint32_t sequence;
+    /* upmu_meter.life of the meter on which the tags of its tallies were given; 0: they are not valid */
+    uint32_t tagged_by;
     uint32_t long_due;         /* bit i: event i of the active set masked it, and waits for its long period next */
     uint32_t due_events;       /* bit i: event i of the active set has a sample due, which the present plan stores */
     uint32_t round;            /* number of the round in which sets are drawn */
-    uint32_t controllers;      /* number of its controllers beside the first */
+    uint32_t controllers;      /* number of its controllers less one (upmu_session_hold()) */
     uint64_t random;           /* state of the generator by which sets are drawn */
     struct upmu_queue *queue;  /* its messages, or NULL */
-    const struct upmu_format *format; /* or NULL: samples are default records */
+    const struct upmu_format *format; /* the format; NULL: the default one */
     void *format_state;
     struct upmu_user_page *page;      /* its published page, or NULL */
     struct upmu_session *next_page;   /* next session in the list upmu_cpu.pages */
-    const struct upmu_callers *callers; /* or NULL: records have no callers */
+    const struct upmu_callers *callers; /* how callers of samples are found; NULL: records have no callers */
     struct upmu_session **link_of_thread; /* the pointer in the list thread->sessions that points to this session */
-    struct upmu_session *next_started, *before_started; /* in the list thread->started for its limit; NULL: in none */
-    struct upmu_session *next_list; /* of the first session in such a list: the first one in the next limit's list */
+    /* next and previous session in the list of thread->started for its limit; previous of the first: the last */
+    struct upmu_session *next_started, *before_started;
+    /* of the first session of such a list: first session of the list for the next limit; else NULL */
+    struct upmu_session *next_list;
     struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* why the last call on it was refused */
-    struct upmu_set set;       /* the last member: its room may be shorter */
+    struct upmu_set set;       /* set 0 of the chain.  Last member: the memory may end within its `room` */
 };
 
-/* A thread, which the host embeds in its own structure.  At most 64 bytes. */
+/*
+ * A thread of the host's scheduler, as the library sees it.  The host embeds it in its own structure.  At most 64
+ * bytes.
+ */
 struct upmu_thread {
-    uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
+    uint32_t pid, tid; /* the host's numbers of process and thread, which may be changed at any time */
     void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */
-    struct upmu_session *started;  /* all started ones of these, and some stopped ones: a list for each limit */
-    struct upmu_cpu *cpu;          /* where it runs while it is monitored, or NULL; that CPU alone changes this */
-    volatile uint32_t held;        /* a call walks or changes these lists */
-    uint8_t unjoined;              /* it runs, but some of its sessions may not be in the list of that CPU */
+    /* started sessions of this thread, and some stopped ones: first session of the list for the first limit */
+    struct upmu_session *started;
+    /* the CPU on which the monitored thread runs; NULL: it does not run. That CPU alone changes this */
+    struct upmu_cpu *cpu;
+    volatile uint32_t held;        /* 1: a call walks or changes the lists of this thread, and others wait */
+    uint8_t unjoined;              /* 1: some sessions of the running thread may not be linked to its CPU's meter yet */
     uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
 };
 
-/* Counts and enabled time of a region's events at upmu_region_begin(). */
+/* What upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */
 struct upmu_region_begun {
     /* private */
     uint64_t count[UPMU_SET_EVENTS];

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The compiler and the CPUs that a build is for, which options of upmu/config.h depend on.
- */
+/* The compiler and the CPUs for which the library is compiled.  Options of upmu/config.h depend on them. */
 #ifndef UPMU_PRIVATE_TARGET_H
 #define UPMU_PRIVATE_TARGET_H
 
-/* Microsoft's compiler has neither the __atomic and __builtin functions nor the attributes of the sources. */
+/* The sources need gcc's __atomic and __builtin functions and attributes, which Microsoft's compiler does not have. */
 #if defined _MSC_VER && !defined __clang__
 #error "upmu needs gcc or clang: Microsoft's compiler cannot build it"
 #endif
 
-/* The compiler warns where the result of the call is not looked at. */
+/* Attribute of functions whose status must be used: the compiler warns of a call that ignores the result. */
 #if defined(__GNUC__)
 #define UPMU_MUST_CHECK __attribute__((warn_unused_result))
 #else
@@ -25,8 +23,10 @@
 #define UPMU_INLINE inline
 #endif
 
-/* The CPUs that a build is for: backends, and parts that only they need, are on for the CPUs that the compiler
- * compiles for.  No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
+/*
+ * 1: the build is for x86 CPUs, so backends and parts that only x86 has are compiled in.  The compiler's target
+ * decides. No option for embedders: tests that drive simulated x86 CPUs on other machines set it.
+ */
 #ifndef UPMU_FOR_X86
 #if defined __aarch64__ || defined __arm__ || defined __riscv
 #define UPMU_FOR_X86 0

@@ -11,20 +11,25 @@
 
 struct upmu_unit_info;
 
-#define UPMU_UNIT_COUNTERS 17u /* counters of a box, at most: 16 general ones and the fixed one */
+#define UPMU_UNIT_COUNTERS 17u /* the most counters of a box: 16 general ones and the fixed one */
 
-/* The values of a box's counters at the last look: general counter n in last[n], the fixed one in last[16]. */
+/*
+ * The values that a box's counters had when they were last read: general counter n in last[n], the fixed one in
+ * last[16].
+ */
 struct upmu_box_history {
     /* private */
     uint64_t last[UPMU_UNIT_COUNTERS];
 };
 
-/* Facts that the calls of upmu_units_find() have found out, besides the units. */
+/* Facts that the calls of upmu_units_find() on a list have found out, besides the boxes. */
 struct upmu_unit_search {
     /* private */
-    uint8_t scanned;       /* PCI configuration space was searched */
-    uint8_t guest;         /* the search was made under a hypervisor */
-    uint16_t counts_at[8]; /* by die: 1 + `where` of the PCI function with the number of boxes (upmu/port.h); 0: none */
+    uint8_t scanned;       /* 1: PCI configuration space was searched already */
+    /* 1: the search is made under a hypervisor, so upmu_unit_open() tests that the unit keeps what is written */
+    uint8_t guest;
+    /* by die: 1 + `where` (upmu/port.h) of the PCI function that has the number of some boxes; 0: none */
+    uint16_t counts_at[8];
 };
 
 /*
@@ -38,15 +43,16 @@ struct upmu_unit {
     const struct upmu_unit_info *box; /* its first box; the others stand behind it in the list of units */
     /* private */
     uint16_t boxes;             /* number of its boxes */
-    uint8_t maps;               /* its boxes are mapped memory */
+    uint8_t maps;               /* the boxes' registers are mapped memory (UPMU_SPACE_MMIO): unmap them at the close */
     uint8_t is_timed;           /* cost_ns was measured */
-    uint32_t base, every;       /* ticks from one rotation of sessions to the next: as asked for; as they are now */
+    /* ticks from one rotation to the next: `base` as upmu_unit_turns() asked for, `every` as it is now */
+    uint32_t base, every;
     uint32_t ticks;             /* ticks since the last rotation */
-    uint32_t rotations;         /* rotations that changed what runs, so far */
-    uint32_t cost_ns;           /* time that a rotation takes, smoothed */
-    uint32_t tick_ns;           /* time between two ticks, smoothed, as measured */
+    uint32_t rotations;         /* number of rotations so far that changed what runs */
+    uint32_t cost_ns;           /* time that a rotation takes in ns, as a moving average */
+    uint32_t tick_ns;           /* time between two ticks in ns, measured, as a moving average */
     uint64_t last_ns;           /* time of the last tick */
-    uint64_t folded_ns;         /* time of the last upmu_unit_fold() */
+    uint64_t folded_ns;         /* time at which the unit's counters were last folded as a whole (upmu_unit_fold()) */
     struct upmu_unit *next;     /* next unit that the same CPU drives (upmu_cpu.units) */
     struct upmu_unit *next_open; /* next unit in the list upmu_machine.open_units */
     uint64_t registers[UPMU_BANK_WORDS(UPMU_UNIT_REGISTERS)];
