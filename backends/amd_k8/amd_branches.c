@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's branch stack of version 2 (LbrExtV2).  Pure.
+ * Describe AMD's branch stack of version 2 (LbrExtV2) in a struct upmu_pmu, by CPUID words that the caller has read. No
+ * hardware is accessed here. Zen 3's branch sampling (BRS) is not driven.
  *
  * Sources: Linux 6.12 arch/x86/events/amd/lbr.c, brs.c (Zen 3), asm/msr-index.h.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect AMD's PMUs: families K7 to Zen and Hygon's, counters by CPUID. Pure: reads go through the detection's
- * functions.
+ * Detect AMD's PMUs, from K7 (family 6) to Zen, and Hygon's; describe a model by its name; tell the catalogue and the
+ * revision of a PMU. Hardware is read only through the functions of struct upmu_detection (cpuid, rdmsr).
  *
  * Sources: AMD APM vol 2 (24593) chapter 13 and vol 3 appendix E (CPUID); Linux arch/x86/events/amd/core.c; perfctr
  * 2.6.42 (the counters of K7 and K8, which no CPUID flag announces).
@@ -37,7 +37,7 @@
 #define AMD_EFER_SVME UPMU_BIT64(12)
 #define AMD_MSR_SELECT0 UINT32_C(0xC0010000)
 
-/* The shortest period is 2 events (Linux arch/x86/events/core.c). */
+/* upmu_pmu.min_period: the shortest sampling period is 2 events (Linux arch/x86/events/core.c). */
 #define AMD_LEAST_PERIOD 2u
 #define AMD_WIDTH 48u
 
@@ -222,7 +222,10 @@ static void describe_cpu(const struct upmu_detection *detection, const uint32_t 
         upmu_amd_branches(words[AMD_LEAF_SIZES][1], words[AMD_LEAF_PERFORMANCE], out_pmu);
 }
 
-/* Is the vendor "AuthenticAMD" or "HygonGenuine" (EBX, ECX, EDX of leaf 0)? */
+/*
+ * Is the vendor "AuthenticAMD", or "HygonGenuine" with a family of 17h or above? EBX, EDX and ECX of CPUID leaf 0 have
+ * the name in this order; leaf0 has EBX, ECX, EDX.
+ */
 static bool is_amd_or_hygon(const struct upmu_detection *detection)
 {
     return memcmp(&detection->leaf0[1], "AuthcAMDenti", 12) == 0 ||
@@ -243,12 +246,18 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
     if (!detection->hypervisor)
         return true;
     out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not let guests set bit 43, which the workaround needs */
-    /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
+    /*
+     * A hypervisor may have no legacy registers, and no CPUID bit tells. So with the legacy table there is a PMU only
+     * if PERFEVTSEL0 can be read. CPUID has announced the registers of the other tables.
+     */
     return out_pmu->table != &upmu_amd_legacy_table ||
            detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select);
 }
 
-/* Describe the typical CPU of a model, by libpfm4's name or by the name of its catalogue. */
+/*
+ * Fill in the PMU of the typical CPU of a model without hardware. `name` is amd_model.name or the name of a catalogue.
+ * Returns false if no model has the name.
+ */
 bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 {
     size_t length = upmu_text_length(name);
@@ -282,7 +291,7 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 
 const char *upmu_amd_names(unsigned i)
 {
-    i += i >= AMD_ZEN3_0; /* skip AMD_ZEN3_0: two rows have one name */
+    i += i >= AMD_ZEN3_0; /* skip AMD_ZEN3_0: AMD_ZEN3 has the same name */
     return i < AMD_MODELS ? amd_models[i].name : NULL;
 }
 
@@ -305,7 +314,7 @@ unsigned upmu_amd_generic(const struct upmu_pmu *pmu)
     return amd_models[pmu->variant].generic;
 }
 
-/* Return the number that tells a core from the others of its node: the initial APIC id. */
+/* Return the initial APIC id of the CPU (CPUID leaf 1, EBX bits 31:24): no other core of its node has the same one. */
 unsigned upmu_amd_thread(const struct upmu_detection *detection)
 {
     return detection->leaf1[1] >> 24;

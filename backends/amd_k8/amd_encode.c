@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encode AMD's events: from catalogue rows and attributes to select words, and back to text.
+ * Encode AMD's events: make the select word (upmu_event.config) from a catalogue row and attributes, check it and find
+ * the counters for it; write attributes back as text.
  *
  * Layout: AMD APM vol 2 (24593) 13.2; generic names: Linux arch/x86/events/amd/core.c; qualifiers: FreeBSD 10.4
  * lib/libpmc/libpmc.c, classes K7 and K8.
@@ -18,7 +19,10 @@
 
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
-/* Return the bits of a select that an event may set; enable and interrupt bit are among them. Others are refused. */
+/*
+ * Return the mask of the select bits that the words of an event may have; upmu_x86_settle() refuses an event with
+ * others. The enable bit and the interrupt bit are in the mask, but never stay in the select word of an event.
+ */
 static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {
     return upmu_register_settable(pmu, UPMU_AMD_ROW_SELECT, UPMU_LEVEL_PRIVILEGED);
@@ -32,7 +36,10 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
     unsigned i = upmu_x86_field_of(name, length);
     uint64_t code;
 
-    /* An event code is one number in the text, but two fields of the select. */
+    /*
+     * In the text an event code is one number of up to 12 bits. In the select its bits 11:8 stand at bits 35:32. A
+     * code above FFFh becomes a value that upmu_x86_set() refuses.
+     */
     if (i == UPMU_X86_FIELD_EVENT) {
         i = UPMU_X86_FIELD_AMD_EVENT;
         if (value) {
@@ -161,7 +168,7 @@ static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struc
     if (pmu->quirks & UPMU_AMD_PAIRS) {
         if (code == UPMU_AMD_WIDE_CODE)
             event->attributes |= UPMU_ATTR_WIDE;
-        /* The merge event by itself would add to the count of another event. */
+        /* A text may not name the merge event: alone, it would add to the count of another counter's event. */
         if (code == upmu_amd_code(UPMU_AMD_MERGE))
             return UPMU_ERR_UNSUPPORTED;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction-based sampling: the words for its control registers, the registers that exist, and errata of its samples.
- * Pure.
+ * Instruction-based sampling (IBS): the register writes that start, restart and stop a unit, the registers of a sample,
+ * and the correction of samples by errata. No hardware is accessed here.
  *
  * Sources: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c (errata 420, 1197, 1293; families 16h to 18h;
  * the alternate disable bit).
@@ -31,7 +31,7 @@
 #define CAN_RIP_INVALID 7u
 #define CAN_DISABLE 13u
 
-/* Bits of IbsOpData and IbsOpData3. */
+/* Bits in the data of an op sample: DATA1_… of IbsOpData, DATA3_… of IbsOpData3. */
 #define DATA1_RIP_INVALID UPMU_BIT64(38)
 #define DATA3_NO_MISS_BUFFER UPMU_BIT64(16)
 #define DATA3_PREFETCH UPMU_BIT64(21)
@@ -85,7 +85,8 @@ bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct
     if (has_capability(pmu, CAN_DISABLE))
         ADD_START(plan, second, 0);
     /*
-     * On families 16h to 18h only a rising enable bit begins a new count of fetches: first write the word without it.
+     * On families 16h to 18h fetches are counted anew only when the enable bit changes from 0 to 1. So the restart
+     * after a sample writes the control without the enable bit first.
      */
     if (!op && pmu->family >= 0x16 && pmu->family <= 0x18)
         ADD_AGAIN(plan, control, word & ~enabled);

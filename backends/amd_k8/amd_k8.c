@@ -10,8 +10,9 @@
 #if UPMU_BACKEND_AMD
 
 /*
- * Return the counters whose overflow a status shows. In status and acknowledgement bit n is counter n. Other bits may
- * be set (Linux amd/core.c); they are ignored.
+ * Return a mask of the PMU's counters whose bit is set in `status`, the value of PerfCntrGlobalStatus: they have
+ * overflowed. Bit n is counter n, in the acknowledgement register, too. Other bits of the status may be set (Linux
+ * amd/core.c) and are ignored.
  */
 static uint32_t amd_overflowed(const struct upmu_pmu *pmu, uint64_t status)
 {
@@ -24,7 +25,7 @@ static uint64_t amd_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return counters;
 }
 
-/* Let released counters count nothing: write 0 to their selects. */
+/* Add to the image a write of 0 to the whole select of each counter in the mask: the counter then counts nothing. */
 static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;

@@ -28,8 +28,8 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 /* Bits of upmu_pmu.quirks, from bit 8 on. upmu_pmu.variant is the index in amd_models (amd_models.h). */
 #define UPMU_AMD_GROUPS 0x0100u    /* family 15h: some groups of events can use some counters only (amd_groups) */
 #define UPMU_AMD_NB_SHARED 0x0200u /* core counters count northbridge events, of the whole node */
-#define UPMU_AMD_NB_APART 0x0400u  /* only the northbridge's own counters count its events */
-#define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
+#define UPMU_AMD_NB_APART 0x0400u  /* only counters of the northbridge itself count its events */
+#define UPMU_AMD_PAIRS 0x0800u     /* event 003h needs two counters: an even one and the odd one after it */
 #define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount: see AMD_GOOD_COUNTER */
 /* K8 revision E with several cores: any write of a select clears the counts of northbridge events */
 #define UPMU_AMD_NB_RESET 0x2000u
@@ -42,7 +42,10 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 #define UPMU_AMD_WIDE_CODE 0x003u
 #define UPMU_AMD_MERGE UINT64_C(0xf000000ff)
 
-/* Convert a select word to the 12-bit event code, and back. */
+/*
+ * Return the 12-bit event code of a select word, whose bits 11:8 the word has at bits 35:32; upmu_amd_word() returns
+ * the bits of the select word for a code.
+ */
 static inline unsigned upmu_amd_code(uint64_t config)
 {
     return ((unsigned)config & 0xffu) | ((unsigned)(config >> 24) & 0xf00u);
@@ -77,8 +80,8 @@ unsigned upmu_amd_thread(const struct upmu_detection *detection);
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
 /*
- * Return the index of a CPU's revision among those that its catalogue distinguishes; 0 if the catalogue distinguishes
- * none.
+ * Return the number of the CPU's revision in its catalogue: 0 to 5 for revisions B to G of K8, 0 to 2 for B to D of
+ * family 10h. Other catalogues have no revisions: 0.
  */
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 
@@ -110,7 +113,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
 /* Return the counters that can count the event of a select word; 0: no counter can. */
 uint32_t upmu_amd_counters(const struct upmu_pmu *pmu, uint64_t config);
 
-/* Does erratum 1292 concern an event: the PMU has the erratum, and the erratum lists the event? */
+/* Does erratum 1292 apply: the PMU has it (UPMU_AMD_1292), and it lists the event code of the select word `config`? */
 bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config);
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,

@@ -13,7 +13,7 @@
 #include "backends/amd_k8/amd_k8.h"
 
 struct amd_model {
-    char name[24];   /* name of the PMU: libpfm4's, if libpfm4 has one */
+    char name[24];   /* upmu_pmu.name: libpfm4's name, if libpfm4 has the model */
 #if UPMU_TITLES
     char title[27];  /* for display */
 #endif

@@ -75,7 +75,7 @@ static bool umask_fits(unsigned umask, unsigned how)
     }
 }
 
-/* Return the even counters that have an odd counter beside them, for wide events. */
+/* Return a mask of the even counters n of `counters` with counter n + 1 in `counters`, too: a wide event needs both. */
 static uint32_t even_counters(uint32_t counters)
 {
     return counters & counters >> 1 & 0x55555555u;
@@ -109,8 +109,8 @@ bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config)
 }
 
 /*
- * Pairs of counters for a wide event and its merge event: an even and the next odd one (Linux
- * arch/x86/events/amd/core.c).
+ * Pairs of counters that a wide event can use: the event is on the even counter, its merge event on the next odd one
+ * (Linux arch/x86/events/amd/core.c).
  */
 static const struct upmu_pair amd_pairs[] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}};
 
@@ -162,10 +162,13 @@ void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event,
     (void)alternative;
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_AMD_SELECT_INT;
-    /* Erratum 1292: with this bit counter 2 counts correctly, but must not interrupt. */
+    /*
+     * Erratum 1292: with bit 43 set, counter 2 counts right an event that may overcount, if it requests no interrupt.
+     * With an interrupt the bit stays clear.
+     */
     else if (guard == AMD_GOOD_COUNTER && upmu_amd_overcounts(pmu, event->config))
         select |= UPMU_AMD_SELECT_PRECISE;
-    /* Without SVM all code is host code, and this bit would stop the counter. */
+    /* If EFER.SVME was clear at detection, all code is host code, and a select with HostOnly would count nothing. */
     if (!(pmu->quirks & UPMU_AMD_SVME))
         select &= ~UPMU_AMD_SELECT_HOST;
     if (event->attributes & UPMU_ATTR_WIDE) {

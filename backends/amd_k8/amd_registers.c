@@ -24,7 +24,7 @@
      UPMU_AMD_SELECT_EDGE | UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INV | UPMU_AMD_SELECT_CMASK |                        \
      UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST | UPMU_AMD_SELECT_PC)
 #define AMD_SELECT_PRIVILEGED UPMU_AMD_SELECT_INT
-/* A select is in use if its counter or its interrupt is enabled. */
+/* Bits of a select of which one is set if other software uses the counter (upmu_register_class.in_use). */
 #define AMD_SELECT_USED (UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT)
 
 /* clang-format off */

@@ -62,9 +62,12 @@ enum {
 #define UPMU_AMD_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_AMD_SELECT_GUEST (UINT64_C(1) << 40)
 #define UPMU_AMD_SELECT_HOST (UINT64_C(1) << 41)
-#define UPMU_AMD_SELECT_PRECISE (UINT64_C(1) << 43) /* PERF_CTL2 only: precise retire */
+#define UPMU_AMD_SELECT_PRECISE (UINT64_C(1) << 43) /* precise retire, in PERF_CTL2 only: see erratum 1292 */
 
-/* DebugCtl and the status: bits that freeze branch records and counters, or say that they are frozen. */
+/*
+ * Bits 11 and 12 of DebugCtl let an interrupt freeze the branch records and the counters. Bits 58 and 59 of the status
+ * show that they are frozen; the same bits of the acknowledgement register release them.
+ */
 #define UPMU_AMD_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
 #define UPMU_AMD_STATUS_FROZEN (UINT64_C(3) << 58)
 

@@ -27,13 +27,16 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_QUIRK_EL2 1u
 #define ARM_QUIRK_AARCH32 2u /* AArch32 (MRC, MCR): a register access has 32 bits */
 
-/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer; for PMUv2 the version is 2, a value that PMUVer does not have. */
+/*
+ * Values of upmu_pmu.version: those of ID_AA64DFR0_EL1.PMUVer. PMUv2 has 2, a value that PMUVer does not have. 15 is a
+ * PMU of another kind, which is not detected.
+ */
 #define ARM_PMU_V3 1u
 #define ARM_PMU_V2 2u
-#define ARM_PMU_V3P1 4u /* event numbers of 16 bits */
-#define ARM_PMU_V3P5 6u /* event counters of 64 bits */
+#define ARM_PMU_V3P1 4u /* from here on event numbers have 16 bits */
+#define ARM_PMU_V3P5 6u /* from here on AArch64 has event counters of 64 bits */
 #define ARM_PMU_OTHER 15u
-#define ARM_PERFMON_V3 3u /* ID_DFR0.PerfMon; higher values are those of PMUVer */
+#define ARM_PERFMON_V3 3u /* ID_DFR0.PerfMon of PMUv3; its higher values are the same as in PMUVer */
 
 /* ---- Detection ---- */
 
@@ -237,7 +240,7 @@ static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* ---- Register values ---- */
+/* ---- Register values: of events, of released counters, of overflow flags, of take-over ---- */
 
 static void arm_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                        const uint8_t *counters, unsigned flags, struct upmu_image *image)

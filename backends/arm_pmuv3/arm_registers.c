@@ -48,8 +48,8 @@ static const struct upmu_register arm_rows[UPMU_ARM_ROWS] = {
       .kernel = UPMU_ARM_TYPER_NSH, .kernel_off = UPMU_ARM_TYPER_P }
 
 /*
- * Order of writes when counters are loaded (load_rank): PMCR 0, select 3, interrupts 4, counter 5, acknowledgement 6,
- * gates 7.
+ * Order of writes when counters are loaded (load_rank, low first): PMCR 0, select 3, interrupt enables (PMINTEN) 4,
+ * counter 5, acknowledgement 6, gates (PMCNTEN) 7.
  */
 static const struct upmu_register_class arm_classes[UPMU_ARM_CLASSES] = {
     [UPMU_ARM_CLASS_CNTR] = ARM_COUNTER_CLASS,

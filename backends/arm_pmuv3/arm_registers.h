@@ -62,13 +62,14 @@ enum {
     UPMU_ARM_CLASS_ACK,
     UPMU_ARM_CLASS_PMCR,
     UPMU_ARM_CLASSES,
-    UPMU_ARM_COMMON = UPMU_ARM_CLASSES, /* no class, but an index of upmu_pmu.limit: bit n: common event n exists */
-    UPMU_ARM_COMMON_LATER               /* likewise: bit n: common event 4000h + n exists */
+    /* Further indices of upmu_pmu.limit, of no class. Bit n of the first is set if common event n exists (n < 64). */
+    UPMU_ARM_COMMON = UPMU_ARM_CLASSES,
+    UPMU_ARM_COMMON_LATER /* bit n is set if event 4000h + n exists; on AArch32 all bits are set */
 };
 
 /* PMEVTYPERn, PMCCFILTR. */
 #define UPMU_ARM_TYPER_EVENT UINT64_C(0xffff)
-#define UPMU_ARM_TYPER_EVENT_V3 UINT64_C(0x3ff) /* event bits before PMUv3p1, which added bits 15:10 */
+#define UPMU_ARM_TYPER_EVENT_V3 UINT64_C(0x3ff) /* the event number before PMUv3p1, which added bits 15:10 */
 #define UPMU_ARM_TYPER_EVENT_V2 UINT64_C(0xff)
 #define UPMU_ARM_TYPER_NSH (UINT64_C(1) << 27) /* count at EL2 */
 #define UPMU_ARM_TYPER_U (UINT64_C(1) << 30)   /* do not count at EL0 */
@@ -77,8 +78,8 @@ enum {
 
 /* PMCR. */
 #define UPMU_ARM_PMCR_E (UINT64_C(1) << 0)  /* counters run */
-#define UPMU_ARM_PMCR_D (UINT64_C(1) << 3)  /* the cycle counter counts each 64th cycle */
-#define UPMU_ARM_PMCR_DP (UINT64_C(1) << 5) /* the cycle counter stops where events do not count */
+#define UPMU_ARM_PMCR_D (UINT64_C(1) << 3)  /* the cycle counter counts only each 64th cycle */
+#define UPMU_ARM_PMCR_DP (UINT64_C(1) << 5) /* the cycle counter stops where counting of events is prohibited */
 #define UPMU_ARM_PMCR_LC (UINT64_C(1) << 6) /* the cycle counter overflows at 64 bits */
 #define UPMU_ARM_PMCR_LP (UINT64_C(1) << 7) /* event counters overflow at 64 bits */
 #define UPMU_ARM_PMCR_OWNED                                                                                            \

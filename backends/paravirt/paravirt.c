@@ -2,8 +2,8 @@
 /*
  * The PMU that a hypervisor gives to its guests: detection, events, registers (upmu/paravirt.h, docs/PARAVIRT.md).
  *
- * The PMU's registers look like those of an architectural PMU: each slot of the page is a counter with a select, one
- * register enables all counters, and another register has the overflow flags.
+ * The registers are words of a page that guest and hypervisor share, and look like those of an architectural PMU: each
+ * slot of the page is a counter with a select, one word has the enable bits of all counters, one the overflow flags.
  */
 #include "backends/x86_common/x86_select.h"
 #include "core/util/bits.h"
@@ -16,7 +16,7 @@
 #if UPMU_BACKEND_PARAVIRT
 
 /* Bits of upmu_pmu.quirks. */
-#define PV_RAW 1u /* the hypervisor accepts select words */
+#define PV_RAW 1u /* the hypervisor accepts raw select words (UPMU_PV_HAS_RAW) */
 
 /*
  * Bit of upmu_event.flags: bits 3:0 of `config` are the number of a generic event (UPMU_PV_CYCLES, ...), not a select
@@ -160,7 +160,7 @@ static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *o
 
 /* ---- Events ---- */
 
-/* The select words of generic events in the architectural catalogue. */
+/* By number of a generic event: the select word of the event in the architectural catalogue, without privileges. */
 static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
     [UPMU_PV_CYCLES] = UPMU_WORD_CYCLES,
     [UPMU_PV_INSTRUCTIONS] = UPMU_WORD_INSTRUCTIONS,
@@ -175,8 +175,8 @@ static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
 };
 
 /*
- * Return the number of the generic event with this select word; UPMU_PV_GENERIC_EVENTS: the hypervisor has no such
- * event.
+ * Return the number (UPMU_PV_CYCLES, ...) of the generic event with this select word; UPMU_PV_GENERIC_EVENTS: no
+ * generic event has this word, or the hypervisor does not offer the event.
  */
 static unsigned pv_generic_of(const struct upmu_pmu *pmu, uint64_t select)
 {
@@ -258,7 +258,7 @@ static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event 
     return UPMU_OK;
 }
 
-/* ---- Register values ---- */
+/* ---- Register values: of events, of released slots, of overflow flags ---- */
 
 static void pv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned number,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image)

@@ -32,7 +32,7 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
 #define RV_COUNTERS 29u
 
 #define RV_ALL (~UINT64_C(0))
-#define RV_OF (UINT64_C(1) << 63)   /* the counter has overflowed, and does not interrupt until this bit is clear */
+#define RV_OF (UINT64_C(1) << 63)   /* the counter has overflowed; it interrupts no more until this bit is cleared */
 #define RV_MINH (UINT64_C(1) << 62) /* do not count in M-mode */
 #define RV_SINH (UINT64_C(1) << 61) /* do not count in S-mode */
 #define RV_UINH (UINT64_C(1) << 60) /* do not count in U-mode */
@@ -74,7 +74,7 @@ static const struct upmu_register rv_rows[RV_ROWS] = {
     [RV_ROW_STATUS] = { RV_SCOUNTOVF, RV_CLASS_STATUS, UPMU_NO_COUNTER, RV_AT(status) },
 };
 
-/* Order of writes when counters are loaded (load_rank): select 3, counter 5, gates 7. */
+/* Order of writes when counters are loaded (load_rank, low first): mhpmevent 3, counter 5, mcountinhibit 7. */
 static const struct upmu_register_class rv_classes[RV_CLASSES] = {
     [RV_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1,
                            .owned = RV_ALL, .hardware = RV_ALL, .session = RV_ALL, .privileged = RV_ALL },
@@ -206,7 +206,7 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* ---- Register values ---- */
+/* ---- Register values: of events, of released counters, of overflow flags, of take-over ---- */
 
 /*
  * Add mhpmevent of an event to the image. No step contains OF, and OF is 0 in the shadow: so the write of an event that
@@ -237,7 +237,10 @@ static uint64_t rv_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return (uint64_t)counters << RV_FIRST;
 }
 
-/* Return the counters in use at take-over. A counter without an event counts nothing, whether it runs or not. */
+/*
+ * Return a mask of the counters that other software uses at take-over: those that run and have an event (mhpmevent).
+ * `found` has the values by row; a set bit of its mcountinhibit means that the counter runs.
+ */
 static uint32_t rv_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The uncore backend: how events are placed and rendered, names, and the table of its functions.
+ * The uncore backend: alternatives and register values of events, take-over, names of filters, counters and kinds of
+ * boxes, and the table of the backend's functions.
  */
 #include "backends/uncore/uncore_tables.h"
 #include "core/util/bits.h"
@@ -47,7 +48,7 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
 
         upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
         slot->resource[slot->resource_count] = (uint8_t)resource;
-        /* All bits of a resource are in config1, or all are in config2. */
+        /* A resource has all its bits in config1, or all in config2: one of the two terms is 0. */
         slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
     }
     return i == 0;
@@ -60,8 +61,8 @@ static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 }
 
 /*
- * Find the value of a resource in the filters as take-over found them, in the form of upmu_slot.value; false: the
- * resource is in no filter.
+ * Store in *out_value the value of a resource in the filter registers as take-over found them (`found`, by row), in the
+ * form of upmu_slot.value. Returns false: the type has no filters, or the resource has no bits in them.
  */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {
@@ -79,8 +80,9 @@ static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const ui
 }
 
 /*
- * Add filter registers to an image. In a type with one filter, the filter is config1; two filters have the halves of
- * config1; four have the halves of config1 and config2.
+ * Add to an image, for each filter register, a step for those of its bits that are in `bits`, with the values of
+ * `values`. Index 0 of both is config1, index 1 config2. A type's only filter is config1; two filters are the halves of
+ * config1, four those of config1 and config2.
  */
 static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], const uint64_t values[2], uint32_t guard,
                         struct upmu_image *image)

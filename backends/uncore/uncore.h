@@ -14,22 +14,22 @@
 
 #if UPMU_UNCORE
 
-/* Bits of upmu_unit_type.quirks */
+/* Bits of upmu_unit_type.quirks (also in upmu_pmu.quirks of a unit's PMU) */
 #define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of its select enables the fixed counter, not bit 22 */
 #define UPMU_UNCORE_FIXED_GATE_31 0x0002u  /* the fixed counter's gate in the enable register is bit 31, not bit 32 */
 #define UPMU_UNCORE_GATE_28 0x0004u        /* counter 0's gate in the enable register is bit 28 */
 /* `control` is the number of an MSR that several types share; its bits control_idle must be set */
 #define UPMU_UNCORE_ABSOLUTE 0x0008u
-#define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; bit 16 allows the box to freeze */
+#define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; its bit 16, always set, allows freezing */
 #define UPMU_UNCORE_SECOND_FIXED 0x0040u   /* the fixed counter is at upmu_unit_info.second */
 #define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* the filters are at upmu_unit_info.second */
 #define UPMU_UNCORE_BANDS 0x0100u          /* events 0Bh to 0Eh count by byte 0 to 3 of the filter: see has_band() */
-#define UPMU_UNCORE_SELECT_32 0x0200u      /* memory: selects and box control have 32 bits, counters 64 */
-#define UPMU_UNCORE_COUNTER_32 0x0400u     /* memory: counters have 32 bits */
-#define UPMU_UNCORE_SATURATES 0x0800u      /* counters stop at their end */
+#define UPMU_UNCORE_SELECT_32 0x0200u      /* of units in memory: selects have 32 bits */
+#define UPMU_UNCORE_COUNTER_32 0x0400u     /* of units in memory: counters have 32 bits */
+#define UPMU_UNCORE_SATURATES 0x0800u      /* counters stay at their greatest value and do not wrap */
 #define UPMU_UNCORE_SLICES_17H 0x1000u     /* AMD L3, families 17h and 18h: all slices and threads by default */
 #define UPMU_UNCORE_SLICES_19H 0x2000u     /* AMD L3, later families: all slices, cores and threads by default */
-#define UPMU_UNCORE_WIDE_STEP 0x4000u      /* memory: selects have 64 bits */
+#define UPMU_UNCORE_WIDE_STEP 0x4000u      /* of units in memory: selects have 64 bits */
 #define UPMU_UNCORE_GROWING_RESET 0x8000u  /* UPMU_UNIT_GROWING_RESET of upmu/unit.h */
 
 /*

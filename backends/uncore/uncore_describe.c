@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the PMU of a type: its registers, its counters and how they are used. Built-in types are unpacked first.
+ * Make the PMU (struct upmu_uncore_pmu) of a type of unit: its table of registers and its counters. Built-in types are
+ * unpacked from the tables first. Also: the i-th built-in PMU, and the generations of a CPU.
  */
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"
@@ -19,16 +20,16 @@
 enum {
     /* box control; its gates are bits of its shadow from bit 32 on, which the register does not have */
     UNCORE_CLASS_CONTROL,
-    UNCORE_CLASS_CONTROL_BLIND, /* box control that reads as 0 */
+    UNCORE_CLASS_CONTROL_BLIND, /* box control that reads as 0 (UPMU_UNCORE_FREEZE_ENABLE) */
     UNCORE_CLASS_ENABLES,       /* style GLOBAL: the register with the gates of all counters */
     UNCORE_CLASS_COUNTER,
     UNCORE_CLASS_COUNTER_32,
     UNCORE_CLASS_COUNTER_FREE,
     UNCORE_CLASS_COUNTER_FREE_32,
     UNCORE_CLASS_COUNTER_SECOND,
-    UNCORE_CLASS_SELECT_OWN, /* a select that enables its own counter */
+    UNCORE_CLASS_SELECT_OWN, /* style SELECT: the select's enable bit is the counter's gate */
     UNCORE_CLASS_SELECT_OWN_31,
-    UNCORE_CLASS_SELECT, /* a select in a box with a freeze bit or an enable register */
+    UNCORE_CLASS_SELECT, /* a select with enable bit 22; the gate is in another register */
     UNCORE_CLASS_SELECT_32,
     UNCORE_CLASS_SELECT_0,    /* as UNCORE_CLASS_SELECT, but enabled by bit 0 */
     UNCORE_CLASS_SELECT_LIVE, /* as UNCORE_CLASS_SELECT, but without an enable bit */
@@ -322,7 +323,7 @@ static void compose_names(const struct upmu_uncore_generation *generation, const
     }
     out->made.name = name;
     out->made.pmu = &out->text[text.length];
-    /* Without a prefix use the catalogue's name: "skx_uncore" begins with "skx_unc". */
+    /* A generation without a prefix has the catalogue's name less its last three letters: "skx_unc" of "skx_uncore". */
     if (prefix)
         upmu_text_string(&text, prefix);
     else
@@ -364,8 +365,8 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
 }
 
 /*
- * Apply a unit's entry in a table of discovery to its type. Offsets of filters and of the fixed counter are known
- * already.
+ * Set in a type what a table of discovery says: address space, number and width of counters, offsets and steps of box
+ * control, selects and counters. Filters and the fixed counter stay as the built-in layout has them.
  */
 static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
 {
@@ -381,7 +382,7 @@ static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct
     if (found->space == UPMU_SPACE_MSR)
         return;
     type->counter_step = 8;
-    /* Selects in PCI space and CXL's selects have 64 bits. */
+    /* In PCI space selects have 64 bits; in memory those of CXL have 64 (UPMU_UNCORE_WIDE_STEP), others 32. */
     type->select_step = wide || (type->quirks & UPMU_UNCORE_WIDE_STEP) ? 8 : 4;
     if (type->select_step == 4) {
         type->quirks |= UPMU_UNCORE_SELECT_32;
@@ -389,7 +390,7 @@ static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct
     }
 }
 
-/* The number of bytes from `style` on that are the same in a layout and in a type. */
+/* How many bytes of struct upmu_unit_type, from `style` on, have the same members as the start of a layout. */
 #define UNCORE_LIKE (offsetof(struct upmu_unit_type, control) - offsetof(struct upmu_unit_type, style))
 _Static_assert(sizeof(struct upmu_uncore_found) == sizeof((struct upmu_uncore_pmu *)0)->found, "no holes");
 _Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&

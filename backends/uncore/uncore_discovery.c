@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tables of discovery: a processor's own list of its units (Sapphire Rapids and later).
+ * Read tables of discovery, the lists of units that processors have from Sapphire Rapids on, and add the units.
  *
  * Layout: Linux 6.12 uncore_discovery.h, Intel's Agilex PMON guide 817760; checks: docs/uncore.md.
  */
@@ -8,16 +8,16 @@
 
 #if UPMU_UNCORE
 
-#define UNCORE_CAPABILITIES 0x100u /* the first extended capability */
+#define UNCORE_CAPABILITIES 0x100u /* offset of the first extended capability in configuration space */
 #define UNCORE_CAPABILITY_DVSEC 0x23u
-#define UNCORE_CAPABILITY_STEPS 96u /* a chain that is longer is a loop */
+#define UNCORE_CAPABILITY_STEPS 96u /* a longer chain of capabilities is taken for a loop */
 #define UNCORE_DVSEC_PMON 1u
 #define UNCORE_GLOBAL_WORDS 3u
 #define UNCORE_UNIT_WORDS 3u
 #define UNCORE_ALL_ONES (~UINT64_C(0))
 #define UNCORE_NO_FUNCTION 0x100u
 
-/* Read `count` words of 64 bits; false: they cannot be read. */
+/* Read `count` words of 64 bits from mapped memory into `out`; false: one of them could not be read. */
 static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, unsigned count, uint64_t *out)
 {
     for (unsigned i = 0; i < count; i++)
@@ -149,7 +149,11 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_unmap(finder, table, bytes);
 }
 
-/* Find the table of a PCI function and read it: a vendor's capability names the base register that has its address. */
+/*
+ * Find the table of discovery of a PCI function, if the function has one, and read it. A vendor's capability of the
+ * function names the base address register that has the table's address. An endless chain of capabilities, or a table
+ * without a valid address, is noted as a failure.
+ */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
 {
     uint32_t at = UNCORE_CAPABILITIES, head, id, bar, low, high = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encode events of units: from catalogue rows and attributes to select words and filters, and back to text.
+ * Encode events of units: make the select word (config) and the filters (config1, config2) from a catalogue row and
+ * attributes, check them, find counters and resources for them; write attributes back as text.
  *
  * Fields of selects: Linux 6.12 (formats in sysfs), Intel's uncore guides 327043-001 and 329468-002, UNCORE_AMD: Linux
  * amd/uncore.c. Fields of filters: uncore_filters.tsv.
@@ -186,7 +187,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         ignored |= UNCORE_BIT(type->enable_bit);
     event->config &= ~(ignored & ~type->select_mask);
     filter_bits(type, filters);
-    /* A free-running counter has no select: the code of its event only identifies the event. */
+    /* A free-running counter has no select: config only tells which counter it is, and is not checked here. */
     if (type->style != UPMU_UNIT_FREE && event->config != UNCORE_FIXED_CODE && (event->config & ~type->select_mask))
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
@@ -197,7 +198,8 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
     event->config = with_defaults(type, event->config, event->flags);
     counters = unit_counters_of(pmu, event->config);
     /*
-     * Counters that a catalogue row names are general ones: they do not limit an event that counts on other counters.
+     * event->counters, from a catalogue row, are general counters: they do not limit an event that can only use the
+     * fixed counter.
      */
     if ((event->counters & counters) || (counters & pmu->general))
         counters &= event->counters ? event->counters : counters;
@@ -205,13 +207,13 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
     if (!counters)
         return type->style == UPMU_UNIT_FREE || (event->config & ~type->select_mask) ? UPMU_ERR_NOT_PERMITTED
                                                                                      : UPMU_ERR_DOES_NOT_FIT;
-    /* A select without an enable bit is idle at 0, so an event with this word cannot be counted. */
+    /* In these styles a select has no enable bit, and 0 is its idle value: an event with select word 0 cannot count. */
     if (!event->config && (type->style == UPMU_UNIT_DISCOVERED || type->style == UPMU_UNIT_CLIENT_IMC))
         return UPMU_ERR_UNSUPPORTED;
     resources = resources_of(pmu, event);
     event->config1 |= constant_bits(pmu, resources);
     event->flags = (uint8_t)resources;
-    /* More fields than an event of Intel's tables has are refused, because a slot could not claim them. */
+    /* A slot can claim UPMU_SLOT_RESOURCES filters: more are refused. No event of Intel's tables needs more. */
     return upmu_bits_count(resources) > UPMU_SLOT_RESOURCES ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
@@ -226,9 +228,10 @@ static bool is_amds(const struct upmu_unit_type *type)
 }
 
 /*
- * The fields of selects. If several fields have the same name, a type has the first field whose bits are all in the
- * type's mask. Of a MASKED field a type has the bits that are in the mask. I/O stacks have fields of their own above
- * bit 31, and so have AMD's types.
+ * The fields of selects. `how`: the types that may have the field (STACK: I/O stacks; AMD; ID: AMD's from family 19h
+ * on; OTHERS: all others), CODE (part of the event's code), and MASKED: a type has those bits of the field that are in
+ * its select_mask. Without MASKED the mask must have all bits of the field. Of fields with the same name a type has the
+ * first one that fits.
  */
 enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16, UNCORE_ID = 32 };
 static const struct {
@@ -263,7 +266,7 @@ static const struct {
 };
 #define UNCORE_SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
 
-/* Other names of the fields, from libpfm4 and perf. */
+/* Other names that texts may use for fields of selects and filters, from libpfm4 and perf: {other name, name here}. */
 static const char synonyms[][2][13] = {
     {"e", "edge"},
     {"i", "inv"},
@@ -287,13 +290,13 @@ static const char synonyms[][2][13] = {
 };
 #define UNCORE_SYNONYMS (sizeof synonyms / sizeof synonyms[0])
 
-/* Return the bits of a field in the selects of a type; 0: the type has no such field. */
+/* Return the bits of field `i` of select_fields in the selects of a type; 0: the type does not have this field. */
 static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 {
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    /* Family 17h selects slices by a mask; later families may select one slice by its number. */
+    /* AMD's L3: family 17h selects slices by a mask; later families may also select one slice by its number. */
     if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
@@ -303,7 +306,10 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     return bits & mask;
 }
 
-/* Set a field of a word. Without a value (NULL) the field must have one bit, which becomes 1. */
+/*
+ * Set a field of a word. Without a value (NULL) the field must have one bit, which becomes 1. UPMU_ERR_BAD_VALUE: the
+ * value is missing or too large; UPMU_ERR_CONTRADICTION: the field has another value than 0 and this one already.
+ */
 static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
 {
     uint64_t room = bits >> shift, is = value ? *value : 1;
@@ -356,7 +362,7 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     bits = umask ? umask_word(type, UNCORE_BIT(width) - 1) : code_word(type, 0xffff);
     if (word & ~type->select_mask && (umask || word != UNCORE_FIXED_CODE))
         return UPMU_ERR_BAD_VALUE;
-    /* A named event has its code already: the number must agree. */
+    /* A named event has its code and unit mask from its row: the number in the text must be the same. */
     if (event->attributes & UPMU_ATTR_RAW)
         event->config |= word;
     return (event->config & bits & type->select_mask) == (word & type->select_mask) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
@@ -442,7 +448,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
 
-    /* The row is an event of another type of unit. */
+    /* The row's event is for another type of unit than this PMU's. */
     if (row->unit != type->number)
         return UPMU_ERR_UNSUPPORTED;
     if (is_absent(pmu, event->id))
@@ -479,7 +485,7 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
     more = event->config ^ with_defaults(type, plain.config, 0);
-    /* From family 19h on, an event with given threads has no defaults: compare the event with the row itself. */
+    /* If threads (bits 56 on) were given, there were no defaults from family 19h on: compare with the row alone. */
     if (more >> 56)
         more = event->config ^ plain.config;
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {

@@ -32,7 +32,7 @@ static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
             upmu_rows_clear(uncore->pmu.present, row);
 }
 
-/* ---- Numbers of boxes ---- */
+/* ---- Rows of the tables: addresses of a type's boxes, and how many boxes there are ---- */
 
 static UPMU_APART const struct upmu_uncore_row *row_at(unsigned row)
 {
@@ -104,7 +104,7 @@ static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *wo
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* Here all ones are a count, not an absent register: upmu_uncore_pci() has stored the value. */
+        /* All ones mean 32 boxes here, no absent register: upmu_uncore_pci() returns false, but stores the value. */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;
@@ -181,7 +181,10 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
     }
 }
 
-/* Find the unit of energy counters. A counter that cannot be read does not exist. */
+/*
+ * Add the unit of energy counters (RAPL) of the executing CPU, unless its first register cannot be read. Counters whose
+ * registers cannot be read are removed from the unit's PMU.
+ */
 static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 {
     struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), 0), 0);
@@ -190,7 +193,7 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
-    /* The nodes of an AMD package share one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
+    /* The nodes of an AMD package share one unit, that of die 0 (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
     if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
         box.die = 0;
     pmu = upmu_uncore_add(finder, row, NULL, &box);
@@ -221,7 +224,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
     case UPMU_UNCORE_RULE_AMD_NB:
         if (!(features[2] >> 24 & 1u))
             return;
-        /* With PerfMonV2, CPUID says how many counters there are. */
+        /* With PerfMonV2, CPUID says how many counters there are; otherwise there are four. */
         counters = extended[0] & 1u ? extended[1] >> 10 & 0x3fu : 4;
         break;
     case UPMU_UNCORE_RULE_AMD_UMC:
@@ -243,18 +246,18 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         return;
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         pmu = upmu_uncore_add(finder, row, NULL, &box);
-    /* The CPU has fewer counters than the row. */
+    /* The row may have more counters than the CPU: remove these. */
     if (pmu && counters < layout_of(row)->counters)
         keep_counters(pmu, UPMU_BIT32(counters) - 1u);
 }
 
-/* ---- Memory controllers ---- */
+/* ---- Memory controllers of clients and of servers, whose addresses are in PCI registers ---- */
 
 static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset)
 {
     uint32_t low, high;
 
-    /* Physical addresses have 52 bits at most. */
+    /* A physical address has 52 bits at most: return 0, no address, if a higher bit is set. */
     if (!upmu_uncore_pci(finder, where, offset, &low) || !upmu_uncore_pci(finder, where, offset + 4, &high) ||
         high >> 20)
         return 0;
@@ -274,7 +277,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         return;
     bar = read_bar(finder, UNCORE_HOST_BRIDGE,
                    is->rule == UPMU_UNCORE_RULE_SAFBAR ? UNCORE_CLIENT_SAFBAR : UNCORE_CLIENT_BAR);
-    /* Bit 0 says that the range is enabled. On old clients the range is always enabled. */
+    /* Bit 0 says that the range is enabled. On old clients (rule CLIENT_IMC) the range is always enabled. */
     if (!(bar >> 12) || (!old && !(bar & 1u)))
         return;
     bar &= ~UINT64_C(0xfff);
@@ -303,7 +306,7 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
     unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
     uint32_t high, low;
 
-    /* An address below 8 MiB is RAM, not a controller. */
+    /* The register at D0h has the address from bit 23 on. If it is 0, the address is in RAM, not a controller's. */
     if (!upmu_uncore_pci(finder, where, 0xd0, &high) || !(high & 0x1fffffffu))
         return;
     for (unsigned n = 0; n < is->most; n++) {
@@ -352,8 +355,8 @@ static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigne
 }
 
 /*
- * A bus without a U-box gets the die of the next higher bus that has one; on Skylake-X (`upward`) of the next lower
- * bus.
+ * Give each bus without a U-box the die of the next higher bus that has one; on Skylake-X (`upward`) of the next lower
+ * bus that has one. If there is no such bus, the die stays UPMU_UNCORE_NO_DIE.
  */
 static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
 {

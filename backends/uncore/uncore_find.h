@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the files that find units.
+ * The state of one search for units, and the functions that the files of the search call: uncore_find.c,
+ * uncore_finder.c and uncore_discovery.c.
  */
 #ifndef UPMU_UNCORE_FIND_H
 #define UPMU_UNCORE_FIND_H
@@ -36,7 +37,7 @@ bool upmu_uncore_pci(struct upmu_uncore_finder *finder, uint32_t where, uint32_t
 bool upmu_uncore_msr(struct upmu_uncore_finder *finder, uint32_t msr, bool promised, uint64_t *out_value);
 bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, unsigned bits, uint64_t *out_value);
 
-/* Can memory at this address be read, and is its value not all ones? */
+/* Can `bits` (32 or 64) of memory at a physical address be mapped and read, and is the value not all ones? */
 bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, unsigned bits);
 
 void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes);

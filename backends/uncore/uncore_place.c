@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Find out by CPUID where a CPU is in its machine.
+ * Find out by CPUID where the executing CPU is in its machine (package, die, node, last-level cache), and how many
+ * cores and dies a package has.
  *
  * Intel SDM vol 2, CPUID leaves 0BH and 1FH: ECX[15:8] is a level (1: hyper-threads, 5: dies); EAX[4:0] is by how many
  * bits the APIC's number is shifted to have the number of the next higher level; EBX[15:0] is how many logical
@@ -14,8 +15,8 @@
 #define UNCORE_LEVEL_DIE 5u
 
 /*
- * Logical processors in a core, in a die (0: there is no such level), in a package; bits of the APIC's number below die
- * and package.
+ * How many logical processors are in a core, in a die (0: CPUID has no level of dies), and in a package. `die_bits` and
+ * `package_bits`: shifted by so many bits, the APIC's number is that of the die, or of the package.
  */
 struct uncore_levels {
     unsigned threads, in_die, in_package;
@@ -82,7 +83,7 @@ void upmu_uncore_count(struct upmu_uncore_seen *seen)
         seen->dies = (uint8_t)(levels.in_package / levels.in_die);
 }
 
-/* Return the number of bits that are needed to number `count` objects. */
+/* Return how many bits are needed to number `count` objects from 0; 16 at most. */
 static unsigned bits_for(unsigned count)
 {
     unsigned bits = 0;
@@ -93,8 +94,9 @@ static unsigned bits_for(unsigned count)
 }
 
 /*
- * Set the last-level cache of a CPU from leaf 4, or from 8000_001DH: EAX[7:5] is the level of a cache, EAX[25:14] how
- * many logical processors share it, less 1.
+ * Set place->llc to the number of the CPU's level-3 cache: the APIC's number (`number`) without the low bits that tell
+ * apart the logical processors that share the cache. Leaf 4, or 8000_001DH: EAX[7:5] is the level of a cache,
+ * EAX[25:14] how many logical processors share it, less 1. Without a level 3 the member stays.
  */
 static void find_cache(const struct upmu_uncore_seen *seen, uint32_t leaf, uint32_t number,
                        struct upmu_cpu_place *place)
@@ -111,9 +113,10 @@ static void find_cache(const struct upmu_uncore_seen *seen, uint32_t leaf, uint3
 }
 
 /*
- * Set package and die of an AMD CPU. AMD APM vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC's number are
- * within its processor, or 0. E.4.16 and 17: 8000_001EH ECX[7:0] is the node, ECX[10:8] how many nodes a processor has,
- * less 1.
+ * Set node, die (the node's number in its package) and last-level cache of an AMD CPU, and, if CPUID has no levels
+ * (`has_levels`), the package; `number` is the APIC's number. A member whose leaf is missing stays. AMD APM vol 3:
+ * 8000_0008H ECX[15:12] is how many bits of an APIC's number are within its processor, or 0. E.4.16 and 17: 8000_001EH
+ * ECX[7:0] is the node, ECX[10:8] how many nodes a processor has, less 1.
  */
 static void place_amd(const struct upmu_uncore_seen *seen, bool has_levels, uint32_t number,
                       struct upmu_cpu_place *place)

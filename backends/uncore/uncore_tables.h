@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packed rows of uncore_tables.c: data of tools/uncore_tables.py, expanded by uncore_describe.c.
+ * The packed tables of built-in types of units in uncore_tables.c, which tools/uncore_tables.py writes. A type's row in
+ * upmu_uncore_rows has indices in the other tables. uncore_describe.c makes PMUs of them.
  */
 #ifndef UPMU_UNCORE_TABLES_H
 #define UPMU_UNCORE_TABLES_H
@@ -12,24 +13,24 @@
 #define UPMU_UNCORE_NONE (-0x8000) /* offset of a register that does not exist */
 #define UPMU_UNCORE_ANYWHERE 0xffffu
 
-/* How the boxes of a type are found: see uncore_find.c. */
+/* Values of upmu_uncore_row.rule: how uncore_find.c finds the boxes of the type. */
 enum {
     UPMU_UNCORE_RULE_ONE,        /* there is always one box */
     UPMU_UNCORE_RULE_ALL,        /* of `most` boxes those whose register can be read */
-    UPMU_UNCORE_RULE_CORES,      /* as many boxes as cores, up to `most` */
+    UPMU_UNCORE_RULE_CORES,      /* as many boxes as the package has cores, up to `most` */
     UPMU_UNCORE_RULE_CBO,        /* bits 3:0 of MSR 396h say how many boxes */
-    UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many boxes */
-    UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether there are all boxes or fewer */
+    UPMU_UNCORE_RULE_CAPID,      /* as many boxes as bits are set in registers of a PCI function, up to `most` */
+    UPMU_UNCORE_RULE_SBOX,       /* `most` boxes if a bit of a PCI function's register is set, else fewer */
     UPMU_UNCORE_RULE_PCI,        /* boxes are PCI functions */
-    UPMU_UNCORE_RULE_SERVER_IMC, /* memory channels, by registers of a PCI function */
-    UPMU_UNCORE_RULE_SERVER_MEM, /* memory controllers, by registers of a PCI function */
-    UPMU_UNCORE_RULE_TABLE,      /* boxes are in a table of discovery */
-    UPMU_UNCORE_RULE_BROKEN,     /* boxes in a table of discovery that is wrong about them: ignored */
-    UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
-    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers, by a register of the host bridge */
-    UPMU_UNCORE_RULE_CLIENT_MCS, /* memory controllers as CLIENT_IMC, but each can be off */
-    UPMU_UNCORE_RULE_SAFBAR,     /* memory controllers as CLIENT_IMC, but by another register */
-    UPMU_UNCORE_RULE_AMD_NB,     /* CPUID 80000001h, 80000022h */
+    UPMU_UNCORE_RULE_SERVER_IMC, /* memory channels of servers: a PCI function has the controllers' addresses */
+    UPMU_UNCORE_RULE_SERVER_MEM, /* one box for each of the controllers of SERVER_IMC */
+    UPMU_UNCORE_RULE_TABLE,      /* boxes are listed in a table of discovery; `base` is the type's number there */
+    UPMU_UNCORE_RULE_BROKEN,     /* as TABLE, but the table is wrong about these boxes: they are ignored */
+    UPMU_UNCORE_RULE_OTHER,      /* the type of all boxes in tables of discovery that have no row of TABLE */
+    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers of clients: register 48h of the host bridge has the address */
+    UPMU_UNCORE_RULE_CLIENT_MCS, /* as CLIENT_IMC, but only if bit 0 of that register is set */
+    UPMU_UNCORE_RULE_SAFBAR,     /* as CLIENT_MCS, but by register 68h */
+    UPMU_UNCORE_RULE_AMD_NB,     /* AMD's northbridge, if CPUID 80000001h has it; 80000022h may have its counters */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
     UPMU_UNCORE_RULE_AMD_UMC,
@@ -128,10 +129,16 @@ extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 /* Return the words of a row that follow those of its boxes: the second bases, or values that the row's rule reads. */
 const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);
 
-/* Return the base of the n-th box: an MSR, or an offset in memory. */
+/*
+ * Return the base of the n-th box of a row (n from 0): an MSR, or, of a memory controller, an offset from the address
+ * that a PCI register has.
+ */
 uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n);
 
-/* Return the second base of the n-th box of a type of MSRs; 0: the box has none. */
+/*
+ * Return the second base (upmu_unit_info.second) of the n-th box of a type whose units are MSRs; 0: the boxes have
+ * none, because the type lacks UPMU_UNCORE_SECOND_FIXED.
+ */
 uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fields of select registers and payloads, by name and by number, for Intel's core PMUs and AMD's.
+ * The table of the fields of select registers and payloads, the words for them in texts, and the functions that set,
+ * write and check them, for Intel's core PMUs, AMD's and the paravirtual PMU.
  *
  * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3, AMD APM vol 2 (24593) 13.2; transactional bits and
  * payloads: Linux arch/x86/events/intel/core.c.
@@ -148,8 +149,8 @@ static void write_field(struct upmu_text *out, const char *name, uint64_t value)
 }
 
 /*
- * Attributes are written with '=', because unit masks may have the names of attributes (E, I, ANY). No unit mask is
- * named u or k.
+ * Attributes are written as NAME=VALUE, because unit masks may have the names of attributes (E, I, ANY). Only u and k
+ * are written alone: no unit mask has these names.
  */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out)

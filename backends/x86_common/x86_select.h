@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of select registers and the names of their fields, which PMUs of Intel cores and of AMD have in common.
+ * The layout of select registers and the names of their fields, for the backends of Intel's core PMUs, AMD's PMUs and
+ * the paravirtual PMU. An event's select word is upmu_event.config, its payload is upmu_event.config1.
  */
 #ifndef UPMU_X86_SELECT_H
 #define UPMU_X86_SELECT_H
@@ -19,13 +20,13 @@
 #define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
 
-/* Kinds of payload (upmu_event.payload), named after their attributes. */
+/* Values of upmu_event.payload: the kind of payload register that the event needs, named after its attribute. */
 #define UPMU_X86_PAYLOAD_OFFCORE 1u /* registers of offcore responses and of off-module responses (OMR) */
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
 #define UPMU_X86_PAYLOAD_SNOOP 4u
 
-/* The lowest threshold of the load latency facility (Linux, libpfm4 4.13). */
+/* The lowest threshold that the load latency facility accepts, in cycles (Linux, libpfm4 4.13). */
 #define UPMU_X86_LDLAT_LEAST 3u
 
 /* Bits of upmu_x86_field.families: the vendors whose selects have the field. */
@@ -33,7 +34,10 @@
 #define UPMU_X86_AMD 2u
 #define UPMU_X86_ALL 3u
 
-/* An attribute of an event: a field of its select word or, if `payload` is not 0, a field of that kind of payload. */
+/*
+ * A field that an attribute in a text sets: `bits` of the select word or, if `payload` is not 0, of the payload of this
+ * kind (UPMU_X86_PAYLOAD_…).
+ */
 struct upmu_x86_field {
     uint64_t bits;
     /*
@@ -49,7 +53,10 @@ struct upmu_x86_field {
     char name[UPMU_BACKEND_X86_CORE ? 14 : 8]; /* in canonical text */
 };
 
-/* Indices of fields: first the privileges, then other fields in the order of canonical text. */
+/*
+ * Indices in upmu_x86_fields: first the privileges, then, up to UPMU_X86_FIELD_UMASK, the fields in the order in which
+ * canonical text has them; from UPMU_X86_FIELD_PAYLOADS on some are in payloads.
+ */
 enum {
     UPMU_X86_FIELD_USR,
     UPMU_X86_FIELD_OS,

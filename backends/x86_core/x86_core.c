@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Intel core backend: placed events to register values, status words to
- * counters, and the table of its functions.
+ * The Intel core backend: register values of placed events, counters of a status word, take-over, events that count
+ * other cores, too, and the table of the backend's functions.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -57,7 +57,7 @@ static void add_control(struct upmu_image *image, unsigned counter, uint64_t val
 /* Return the nibble in IA32_FIXED_CTR_CTRL that has OS, USR, ANY and interrupt as a select word has them. */
 static uint64_t fixed_nibble(uint64_t select)
 {
-    unsigned bits = (unsigned)select >> 16; /* USR 0, OS 1, interrupt 4, ANY 5 */
+    unsigned bits = (unsigned)select >> 16; /* USR is now bit 0, OS 1, interrupt 4, ANY 5 */
 
     return (bits >> 1 & UPMU_X86_FIXED_OS) | (bits << 1 & UPMU_X86_FIXED_USR) | (bits >> 3 & UPMU_X86_FIXED_ANY) |
            (bits >> 1 & UPMU_X86_FIXED_PMI);

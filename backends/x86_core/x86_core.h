@@ -30,8 +30,8 @@ extern const struct upmu_backend upmu_x86_core_backend;
 
 /* Bits of upmu_event.flags. Bits 3:0 are the resource of the payload (UPMU_X86_RESOURCE_…). */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
-#define UPMU_X86_EVENT_PLAIN 0x40u    /* before finish(): the event's row does not say that the event can be precise */
-#define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
+#define UPMU_X86_EVENT_PLAIN 0x40u    /* only before finish(): the event's catalogue row lacks UPMU_ROW_PRECISE */
+#define UPMU_X86_EVENT_BY_UMASK 0x80u  /* Atoms: the unit mask (1, 2), not the code, tells the offcore register */
 
 /*
  * Values of upmu_pmu.variant: the models that rows of x86_core_rules.h are for.  SNX, IVX: the servers of SNB and IVB;
@@ -81,17 +81,17 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 }
 
 /*
- * Bits of upmu_pmu.quirks: errata. If no erratum is named, the source is Linux arch/x86/events/intel/core.c, which
- * names none.
+ * Bits of upmu_pmu.quirks, from bit 8 on: errata of the CPU. Where no erratum has a name here, the source is Linux
+ * arch/x86/events/intel/core.c, which gives no name either.
  */
 #define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events need the prelude */
-#define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread */
-#define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED miscounts at periods below 128 */
-#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: the same as HSW11; BDM55: bits 5:0 of a period are ignored */
-#define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h on a second counter */
+#define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: D0h to D3h disturb counts of the other hyper-thread */
+#define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED (C0h/01h) miscounts at periods below 128 */
+#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: as HSW11; BDM55: bits 5:0 of a period of C0h/01h are ignored */
+#define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* a load latency event needs event 03h/82h on a second counter */
 #define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 hides PERF_METRICS */
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: event 89h/7Fh counts branch-misses */
-#define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
+#define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode uses general counter 3 (TSX_FORCE_ABORT); upmu does not */
 
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The branch stacks of Intel's core PMUs: which model has which stack with which filters, or why it has none. Pure:
- * reads go through the detection's functions.
+ * The branch stacks of Intel's core PMUs: which model has which stack with which filters, or why upmu uses none.
+ * Hardware is read only through the functions of struct upmu_detection.
  *
  * Sources: Linux 6.12 arch/x86/events/intel/lbr.c (depths, addresses, maps of filters), core.c (which models are alike;
  * lbr_pt_coexist), asm/perf_event.h (leaf 1Ch), asm/msr-index.h.
@@ -37,14 +37,14 @@
 #define MODELS_OF(name) (UINT64_C(1) << UPMU_X86_RULES_##name)
 
 /* Bits of branch_model.quirks. */
-#define NO_CAPABILITIES 1u /* PERF_CAPABILITIES may be missing: then the format is 0 */
-#define SAYS_1_IS_3 2u     /* PERF_CAPABILITIES states format 1, but the format is 3 */
+#define NO_CAPABILITIES 1u /* PERF_CAPABILITIES may be missing; if so, the format is UPMU_BRANCH_FORMAT_32 */
+#define SAYS_1_IS_3 2u     /* the format is UPMU_BRANCH_FORMAT_FLAGS (3), though PERF_CAPABILITIES states 1 */
 #define NOT_WITH_TRACE 4u  /* the stack cannot record while Processor Trace runs */
 
 /* clang-format off */
 /* The stack of some models; depth and format are the typical ones. */
 static const struct branch_model {
-    uint64_t rules; /* models that have the stack */
+    uint64_t rules; /* mask of the models that have the stack: bits UPMU_X86_RULES_… */
     uint8_t depth, format, quirks;
     uint16_t filters;
     struct upmu_branch_stack stack;
@@ -70,7 +70,7 @@ static const struct branch_model {
      {.from = 0x680, .to = 0x6C0, .info = 0xDC0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
     {MODELS_OF(ICL) | MODELS_OF(GLP) | MODELS_OF(TNT), 32, UPMU_BRANCH_FORMAT_INFO, 0, ALL_FILTERS,
      {.from = 0x680, .to = 0x6C0, .info = 0xDC0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
-    /* Goldmont's targets contain the cycles, and there is no third register. */
+    /* Goldmont: the register of a branch's target also has the cycles, and an entry has no third register. */
     {MODELS_OF(GLM), 32, UPMU_BRANCH_FORMAT_TIME, 0, ALL_FILTERS,
      {.from = 0x680, .to = 0x6C0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
     {MODELS_OF(GLC) | MODELS_OF(RWC) | MODELS_OF(LNC) | MODELS_OF(CGC) | MODELS_OF(PTC) | MODELS_OF(CYC) |
@@ -106,8 +106,9 @@ static void use_stack(struct upmu_pmu *pmu, const struct branch_model *model, un
 }
 
 /*
- * Use the stack of architectural records, which leaf 1Ch describes, with its greatest depth. Returns why the CPU has no
- * such stack; NULL: the stack is used.
+ * Set the fields of a PMU for architectural branch records, as CPUID leaf 1Ch describes them: the greatest depth that
+ * the leaf lists, the filters, and the parts that an entry lacks. Returns NULL; if the leaf is missing or lists no
+ * depth, a text that says so, and the fields stay.
  */
 static const char *use_architectural(const struct upmu_detection *detection, struct upmu_pmu *pmu)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Evaluate the table of x86_core_rules.h: which counters an event of an Intel core PMU may use, and which payload
- * register it needs.
+ * Evaluate the tables of x86_core_rules.h: which counters an event of an Intel core PMU may use, which payload register
+ * it needs, and which events can be sampled precisely.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -16,17 +16,17 @@
 
 #define ALL_FIXED 0xffff0000u
 
-/* The bytes of PERF_METRICS, as counters. */
+/* Mask of counters 24 to 31: each is a byte of PERF_METRICS (UPMU_X86_METRIC). */
 #define ALL_METRICS 0xff000000u
 
-/* Bits of a select that modify an event. For precise events `any` is such a bit, too. */
+/* The modifiers of a select: bits that a row's WITH_… compares. Rows of RULE_PEBS compare ANY, too. */
 #define MODIFIERS                                                                                                      \
     (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK | UPMU_X86_SELECT_IN_TX |                      \
      UPMU_X86_SELECT_IN_TXCP | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define MODIFIERS_PRECISE (MODIFIERS | UPMU_X86_SELECT_ANY)
 #define COUNT_CYCLES(least) (UPMU_X86_SELECT_INV | UINT64_C(least) << 24)
 
-/* By kind and WITH_… of a row: which modifiers are compared, and which values they must have. */
+/* Indexed by a row's kind and WITH_…: the modifiers that are compared (none: 0), and the value that they must have. */
 #define NO_MODIFIERS(kind, bits)                                                                                       \
     [RULE_##kind | WITH_NOTHING] = {bits, 0}, [RULE_##kind | WITH_INV16] = {bits, COUNT_CYCLES(16)},                   \
                [RULE_##kind | WITH_INV10] = {bits, COUNT_CYCLES(10)}
@@ -42,12 +42,13 @@ static const struct {
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
 
-/* On these models a PEBS record has the address of the sampled instruction itself, hence precise level 2. */
+/* On these models a PEBS record has the address of the sampled instruction itself; others refuse precise level 2. */
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
 /*
- * On these models Intel's event file marks the events that have records (UPMU_ROW_PRECISE). Of the others, Core 2 has
- * the rows of pebs_rules instead; Goldmont and its successors have records of any event.
+ * On these models a named event has PEBS records only if it has a row in pebs_rules and Intel's event file marks it
+ * (UPMU_ROW_PRECISE). On Core 2 the row is enough. Goldmont has records of any event without modifiers; Goldmont Plus,
+ * Ice Lake and later models have records of any event; all other models have none.
  */
 #define BY_FILE                                                                                                        \
     (ON(BNL) | ON(NHM) | ON(WSM) | ON(SNB) | ON(SNX) | ON(IVB) | ON(IVX) | ON(HSW) | ON(BDW) | ON(SKL) | ON(SLM) |     \
@@ -78,7 +79,10 @@ static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t c
     return NULL;
 }
 
-/* Do as find_rule(), but by a binary search: the rows are in the order of their codes. */
+/*
+ * Do as find_rule(), but by a binary search: the rows must be in the order of event_low, and a row must be for at most
+ * RULE_SPAN codes beyond event_low.
+ */
 static const struct constraint *search_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *rows,
                                             size_t count)
 {
@@ -126,8 +130,8 @@ void upmu_x86_core_add_payloads(struct upmu_pmu *pmu)
 }
 
 /*
- * Return the counter of a metric, a byte of PERF_METRICS: unit masks 80h to 87h of event 00h; 0: the event is no
- * metric.
+ * Return a mask with the counter of the metric that a select word names: event 00h with unit mask 80h to 87h is byte 0
+ * to 7 of PERF_METRICS. 0: the word names no metric, or has modifiers.
  */
 static uint32_t metric_of(uint64_t config)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect Intel core PMUs and their features: CPUID leaves 0Ah and 23h with their known errors, PERF_CAPABILITIES, the
- * table of models in x86_core_models.h. Pure: reads go through the detection's functions.
+ * Detect Intel core PMUs and their features, by CPUID leaves 0Ah and 23h with their known errors, PERF_CAPABILITIES and
+ * the table of models in x86_core_models.h. Hardware is read only through the functions of struct upmu_detection.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux arch/x86/events/intel/core.c for leaf
  * 23h, least numbers of fixed counters, core types and the hypervisor rule; names: libpfm4 4.13, where it has one.
@@ -57,7 +57,7 @@ static const struct stage {
     uint32_t present; /* rows 32 to 63 */
     uint16_t capabilities;
     uint8_t gate_bit; /* bit of the gate in a counter's select; 0: gates are in GLOBAL_CTRL */
-    uint8_t rows[3];  /* status_row, ack_row, inuse_row */
+    uint8_t rows[3];  /* status_row, ack_row and inuse_row of upmu_pmu */
 } intel_stages[] = {
     /*
      * P6 and Core Duo; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c).
@@ -112,20 +112,23 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const s
     pmu->preference[pmu->preference_count++] = (uint8_t)i;
 }
 
-/* Return the errata of a CPU, which is of a model and has the features of `shape`. */
+/*
+ * Return the quirks of a CPU with the features of `shape`: those of its model; but the prelude only from version 2 on
+ * and with general counters 0 to 3; and UPMU_X86_QUIRK_AAJ80 on a Nehalem whose CPUID hides branch-misses.
+ */
 static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
     uint32_t quirks = model->quirks;
 
-    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* hypervisors may lack registers of the sequence */
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* a hypervisor lacks registers */
         quirks &= ~UPMU_X86_QUIRK_PRELUDE;
-    /* AAJ80: Nehalems whose CPUID hides branch-misses count mispredicted branches wrong. */
+    /* Bit 6 of arch_events is branch-misses. */
     if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
         quirks |= UPMU_X86_QUIRK_AAJ80;
     return quirks;
 }
 
-/* Errata that upmu_pmu.capabilities shows, too. */
+/* Quirks for which upmu_pmu.capabilities has a bit, too: UPMU_PMU_PRELUDE and UPMU_PMU_PAIRED. */
 #define SHOWN (UPMU_X86_QUIRK_PRELUDE | UPMU_X86_QUIRK_EXCLUSIVE)
 _Static_assert(UPMU_X86_QUIRK_PRELUDE << 3 == UPMU_PMU_PRELUDE && UPMU_X86_QUIRK_EXCLUSIVE << 3 == UPMU_PMU_PAIRED,
                "the same distance");
@@ -239,8 +242,9 @@ static UPMU_APART void read_fixed(const struct upmu_detection *detection, const 
 }
 
 /*
- * Set the features that leaf 23h has of this core type. Leaf 0Ah has those that all core types share. A bit of 1 means
- * available.
+ * Set the features that CPUID leaf 23h reports, which are those of this core type, in place of leaf 0Ah's, which all
+ * core types share: select bits, general and fixed counters, architectural events (a bit of 1: available). Features
+ * whose subleaf the leaf lacks stay.
  */
 static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *shape)
 {
@@ -280,7 +284,7 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
     read_extension(words, shape);
 }
 
-#define CLX_STEPPING 5u /* this stepping and later; Skylake-SP has the same model number */
+#define CLX_STEPPING 5u /* from this stepping on a CPU of model 55h is a Cascade Lake, below a Skylake-SP */
 
 /*
  * Return a CPU's model: by family and model of CPUID and, on hybrids, by EAX of leaf 1Ah (`type`): core type in bits
@@ -318,7 +322,7 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
             shape->general = 0xff;
             shape->fixed = 0xf;
         }
-        /* RPL018: PERF_CAPABILITIES of hybrids reports only what both core types have. */
+        /* RPL018: on hybrids PERF_CAPABILITIES hides PERF_METRICS, which this core type has, and the other lacks. */
         if (model->quirks & QUIRK(NO_CAP_15))
             shape->metrics = true;
     }
@@ -340,7 +344,7 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
         return;
     if (UPMU_BRANCHES)
         shape->branch_format = (uint8_t)(capabilities & 0x3fu);
-    /* Before version 2 only a hypervisor reports full-width writes, and the tables have no rows for them. */
+    /* Before version 2 only a hypervisor reports full-width writes. Ignore it: the tables have no rows for them. */
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
@@ -393,8 +397,8 @@ static UPMU_APART void add_configurations(const struct upmu_detection *detection
 }
 
 /*
- * Is the vendor "GenuineIntel" (EBX, ECX, EDX of leaf 0), and does the family have this kind of PMU? Families 11 and 15
- * have other PMUs.
+ * Is the vendor "GenuineIntel", and does the family have this kind of PMU: 6 or above, but not 11 or 15? leaf0 has the
+ * vendor's name in the order EBX, ECX, EDX.
  */
 static bool is_intel_core(const struct upmu_detection *detection)
 {

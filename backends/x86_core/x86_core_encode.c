@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encode events of the Intel core PMUs: from catalogue rows and attributes to select words and payloads, and back to
- * text.
+ * Encode events of the Intel core PMUs: make the select word and the payload of an event from a catalogue row and
+ * attributes, check them and find the counters for them; write attributes back as text.
  *
  * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3; transactional bits and payloads: Linux
  * arch/x86/events/intel/core.c; qualifiers: FreeBSD's lib/libpmc/libpmc.c, class IAP.
@@ -30,7 +30,7 @@ static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned ro
         return (class->session | class->privileged) & pmu->limit[UPMU_X86_CLASS_SELECT];
     if (row == UPMU_X86_ROW_OFFCORE && !upmu_rows_has(pmu->present, row))
         row = UPMU_X86_ROW_OMR;
-    /* Either offcore register may be meant, and their valid bits may differ: settle_payload() decides. */
+    /* The valid bits of both offcore registers: settle_payload() checks the event's own register later. */
     return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED) |
            (row == UPMU_X86_ROW_OFFCORE ? upmu_register_settable(pmu, row + 1, UPMU_LEVEL_PRIVILEGED) : 0);
 }
@@ -48,7 +48,7 @@ static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned ro
 enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                          size_t length, const uint64_t *value)
 {
-    /* The row of the register, by the kind of payload. */
+    /* Indexed by the kind of payload (0: none, the select): the row of the register that has the field. */
     static const uint8_t rows[] = {UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_LDLAT,
                                    UPMU_X86_ROW_FRONTEND, UPMU_X86_ROW_SNOOP};
     unsigned i = upmu_x86_field_of(name, length);
@@ -171,7 +171,7 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
     event->payload = (uint8_t)payload;
     event->flags = (uint8_t)(resource & UPMU_X86_EVENT_RESOURCE);
     if (payload == UPMU_X86_PAYLOAD_OFFCORE) {
-        /* Atoms choose the offcore register by the unit mask, 1 or 2. */
+        /* On Atoms unit mask 1 or 2 tells the offcore register: the other mask stands for the other register. */
         if (upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
             event->flags |= UPMU_X86_EVENT_BY_UMASK;
         /* If this register does not accept the value of a named event, but the other one does, use the other one. */
@@ -204,10 +204,13 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
         return status;
     settle_period(pmu, event);
     upmu_x86_settle_attributes(event);
-    /* A count with IN_TXCP can fall. The engine must know this also if a raw word or a row has the bit. */
+    /*
+     * With IN_TXCP the count can fall, which the attribute tells the engine. Set it also for raw words and rows with
+     * the bit: upmu_x86_settle_attributes() has removed it from raw events.
+     */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         event->attributes |= UPMU_ATTR_IN_TXCP;
-    /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread. */
+    /* BJ122, BV98, HSD29: D0h to D3h disturb counts of the other hyper-thread, so they must not run beside them. */
     if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
         event->attributes |= UPMU_ATTR_EXCLUSIVE;
     counters = upmu_x86_core_counters(pmu, event);

@@ -85,7 +85,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
         i++;
     if (i < TRANSLATIONS)
         translated = translations[i].to;
-    /* AAJ80: mispredicted branches count wrong; this event counts slightly too many. */
+    /* AAJ80: C5h/00h counts mispredicted branches wrong. 89h/7Fh replaces it, and counts slightly too many. */
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
     /* If CPUID lacks event 3Ch/01h of general counters, fixed counter 2 counts the same (as in Linux). */
@@ -95,7 +95,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    /* An event of the model's own catalogue exists, announced or not, except under a hypervisor. */
+    /* Without a hypervisor an event of the model's own catalogue (UPMU_ROW_OWN_NAME) exists, also unannounced. */
     if (own && (row->flags & UPMU_ROW_OWN_NAME) && !(pmu->capabilities & UPMU_PMU_HYPERVISOR))
         known = 0;
     return is_announced(pmu, translated, known);

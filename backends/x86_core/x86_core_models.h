@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The models of Intel core PMUs, for x86_core_detect.c alone: names, typical CPUID values, rows of
- * constraints and errata.
+ * The models of Intel core PMUs, for x86_core_detect.c alone: names, typical CPUID values, errata, and
+ * the rule set (UPMU_X86_RULES_…) by which rows of x86_core_rules.h are for the model.
  *
  * Sources: CPUID dumps of InstLatx64; Linux arch/x86/include/asm/intel-family.h and
  * arch/x86/events/intel/core.c (which models are alike, errata); libpfm4 4.13 (names,
@@ -14,14 +14,14 @@
 #include "backends/x86_core/x86_core_registers.h"
 
 /* clang-format off */
-/* The values of CPUID from which a struct upmu_pmu is made. */
+/* Features of a CPU, from CPUID and PERF_CAPABILITIES or typical of a model: build_pmu() makes the PMU from them. */
 struct shape {
     uint8_t version;
     uint8_t general_width, fixed_width;
     uint32_t general, fixed; /* bitmaps */
     uint32_t arch_events;
-    uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
-    uint64_t select;       /* select bits that versions do not imply */
+    uint32_t capabilities; /* bits of upmu_pmu.capabilities, besides those that follow from the version */
+    uint64_t select;       /* select bits that exist, besides those that all PMUs have */
     bool metrics;
     uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
 };
@@ -41,7 +41,7 @@ struct model {
     uint16_t arch_events;
 };
 
-/* Traits of a model: capabilities (full-width writes, any thread, TSX), and the bits below. */
+/* Bits of model.traits: of upmu_pmu.capabilities (full-width writes, any thread, TSX), and those below. */
 #define WITH_FULL UPMU_PMU_FULL_WRITE
 #define WITH_ANY UPMU_PMU_ANYTHREAD
 #define WITH_TSX UPMU_PMU_TSX
@@ -49,11 +49,11 @@ struct model {
 #define WITH_40_BITS 0x0100u   /* counters have 40 bits instead of 48 */
 #define WITH_METRICS 0x0200u   /* PERF_METRICS exists, with 4 bytes */
 #define WITH_8 0x0400u         /* PERF_METRICS has 8 bytes */
-#define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
-#define WITH_MODULE_RSP 0x1000u /* both cores of a module see the offcore registers */
+#define WITH_CORE_RSP 0x0800u  /* the hyper-threads of a core share the offcore registers */
+#define WITH_MODULE_RSP 0x1000u /* the cores of a module share the offcore registers */
 /* leaf 0Ah reports only what both core types have: this core type has 8 general and 4 fixed counters */
 #define WITH_8_OF_4 0x2000u
-#define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
+#define WITH_UMASK2 0x4000u    /* the select has bits 47:40 (unit mask) and 36 (eq), as leaf 23h reports */
 _Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");
 
 /* Indices of the models in `models`. */
@@ -67,7 +67,7 @@ enum {
     M_UNKNOWN = M_HYBRID_END, M_UNKNOWN5, M_MODELS
 };
 
-/* `general` is how many general counters there are, `fixed` a bitmap of fixed counters. */
+/* The initializer of a struct model. `general`: how many general counters; `fixed`: a bitmap of fixed counters. */
 #define MODEL_OF(name, title, rules, version, general, fixed, arch_events, traits, quirks, min_period) \
     { name, TITLED(title) (traits) & 0xffffu, rules, min_period, quirks, version, general, fixed, arch_events }
 #if UPMU_TITLES

@@ -18,7 +18,10 @@
 
 #if UPMU_BACKEND_X86_CORE
 
-/* The two event codes of offcore responses differ in these bits: B7h and BBh, 2Ah and 2Bh, unit masks 1 and 2. */
+/*
+ * The select bits in which the two offcore events of a model differ: codes B7h and BBh; from Golden Cove on codes 2Ah
+ * and 2Bh; on Atoms unit masks 1 and 2 of B7h.
+ */
 #define CODES_BIG 0x0Cu
 #define CODES_GOLDEN_COVE 0x01u
 #define CODES_ATOM 0x0300u

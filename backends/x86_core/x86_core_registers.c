@@ -58,7 +58,7 @@ static const char register_text[] =
     "IA32_PMC_FX0_CFG_C\0IA32_PMC_FX1_CFG_C\0IA32_PMC_FX2_CFG_C\0IA32_PMC_FX3_CFG_C\0"
     "IA32_PMC_FX4_CFG_C\0IA32_PMC_FX5_CFG_C\0IA32_PMC_FX6_CFG_C\0";
 
-/* Offsets into register_text. */
+/* Offsets in register_text: of each name, or of the first one of numbered registers. */
 enum {
     TEXT_SOURCE = 0,
     TEXT_PMC = 9,
@@ -175,7 +175,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
                              .owned = ALL },
 };
 
-/* Before version 2 there are only counters and selects. */
+/* Without global control (version 1, P6, Core Duo) a table has only the rows and classes of counters and selects. */
 #define SINGLE_CLASSES (UPMU_X86_CLASS_SELECT + 1)
 #define SINGLE_ROWS UPMU_X86_ROW_FULL
 
@@ -185,8 +185,8 @@ static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
 };
 
 /*
- * P6's idle select is L2_RQSTS without a unit mask, at no privilege: this event counts nothing (Linux
- * arch/x86/events/intel/p6.c).
+ * P6's idle select (UPMU_X86_P6_IDLE) has L2_RQSTS without unit mask and privileges, which counts nothing (Linux
+ * arch/x86/events/intel/p6.c), and keeps the enable bit, which in select 0 is for both counters.
  */
 static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
@@ -232,7 +232,7 @@ static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
 #undef SELECT_ADDRESS
 #undef FIXED_ADDRESS
 
-/* Version 6: IA32_PMC_GPn_CTR, _CFG_A, IA32_PMC_FXn_CTR. */
+/* Addresses of version 6: IA32_PMC_GPn_CTR, IA32_PMC_GPn_CFG_A (the select), IA32_PMC_FXn_CTR. */
 #define PMC_ADDRESS(n) (0x1900 + 4 * (n))
 #define SELECT_ADDRESS(n) (0x1901 + 4 * (n))
 #define FIXED_ADDRESS(n) (0x1980 + 4 * (n))

@@ -43,7 +43,7 @@ enum {
 #define UPMU_X86_METRICS 8u
 #define UPMU_X86_METRIC(byte) (24u + (byte))
 
-/* The fixed counter that counts slots; PERF_METRICS needs it. */
+/* The fixed counter that counts slots of the pipeline. Metrics (PERF_METRICS) are fractions of its count. */
 #define UPMU_X86_SLOTS UPMU_FIXED_COUNTER(3)
 
 enum {
@@ -92,12 +92,15 @@ enum {
 #define UPMU_X86_FIXED_ANY UINT64_C(4)
 #define UPMU_X86_FIXED_PMI UINT64_C(8)
 
-/* IA32_DEBUGCTL: on an interrupt, freeze branch records and counters. */
+/* Bits 11 and 12 of IA32_DEBUGCTL: an interrupt freezes the branch records, and the counters. */
 #define UPMU_X86_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
-/* TR: branch messages; BTS: store them in the area of IA32_DS_AREA; BTINT: interrupt when that is full. */
+/*
+ * Bits 6 to 8 of IA32_DEBUGCTL: TR makes a message of each branch; BTS stores the messages in the area of IA32_DS_AREA;
+ * BTINT requests an interrupt when the area is full.
+ */
 #define UPMU_X86_DEBUGCTL_TRACE (UINT64_C(7) << 6)
 
-/* GLOBAL_STATUS and its acknowledgement: branch records are frozen, counters are frozen. */
+/* Bits 58 and 59 of GLOBAL_STATUS: branch records, and counters, are frozen. Their acknowledgement releases them. */
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters that an event of an Intel core PMU may use: one table for all models, for
- * x86_core_constraints.c alone.  For each kind the first row is used that is for the model and
- * matches the event.
+ * The counters that an event of an Intel core PMU may use, and the payload register that it needs:
+ * tables for all models, for x86_core_constraints.c alone.  In a table the first row is used that is
+ * for the model and matches the event.
  *
  * Sources: Linux arch/x86/events/intel/core.c and ds.c (event, PEBS and extra register
  * constraints; events/intel/p6.c for P6), Intel's event files (github.com/intel/perfmon):
@@ -21,10 +21,10 @@
 #define RULE_SPAN 3u
 
 enum {
-    RULE_PLAIN, /* general and fixed counters */
-    RULE_PEBS,  /* counters of precise events */
-    RULE_FILE,  /* counters to which Intel's event file limits an event further */
-    RULE_EXTRA, /* which payload register an event has: `counters` is one of the payloads below */
+    RULE_PLAIN, /* counters of an event; of a precise one only if it has no row of RULE_PEBS */
+    RULE_PEBS,  /* counters on which a precise event has records */
+    RULE_FILE,  /* general counters to which Intel's event file limits an event further */
+    RULE_EXTRA, /* payload register that an event needs: `counters` is a PAYLOAD_… (X86_PAYLOADS), no counters */
     RULES
 };
 
@@ -39,12 +39,15 @@ enum {
 #define WITH_INV10 0x0cu
 #define WITH_BITS 0x0cu
 
-/* The condition on the unit mask: none (the row's is 0), equal to the row's, or all of the row's bits set. */
+/*
+ * The condition of a row on the unit mask. UMASK_ANY: none (the row has 0); UMASK_IS: equal to the row's; UMASK_HAS:
+ * all bits of the row's are set.
+ */
 #define UMASK_ANY 0x00u
 #define UMASK_IS 0x10u
 #define UMASK_HAS 0x00u
 
-/* General counters of a row: an index into `general_masks`. */
+/* General counters of a row: an index in general_masks, whose entry is a mask of counters. */
 enum {
     GP_NONE, GP_ALL, GP_C0, GP_C1, GP_C01, GP_C2, GP_C3, GP_C0_3, GP_C1_7, GP_C2_7, GP_C2_9
 };
@@ -193,7 +196,7 @@ _Static_assert(sizeof general_masks / sizeof general_masks[0] <= 16, "a row has 
 struct constraint {
     uint8_t models; /* ON_… */
     uint8_t how;    /* kind, WITH_…, UMASK_… */
-    uint8_t event_low, event_span; /* codes from event_low to event_low + event_span */
+    uint8_t event_low, event_span; /* the row is for the event codes from event_low to event_low + event_span */
     uint8_t umask;
     uint8_t counters;
 };

@@ -14,14 +14,14 @@
 
 #define MISC_ENABLE 0x1A0u
 #define MISC_ENABLE_PERFMON UPMU_BIT64(7)   /* there is a PMU */
-#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* the PMU has no replay tagging */
+#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* no PEBS_ENABLE, no PEBS_MATRIX_VERT: no replay tagging */
 
 /* CPUID leaf 1, EDX. */
 #define CPUID_HTT UPMU_BIT32(28)
 
 /*
- * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr). The sign bit shows an overflow,
- * so a period is at most half a counter's range.
+ * Limits of a sampling period in events. A counter that started at -8 to -1 was seen to interrupt the same instruction
+ * for ever (perfctr), so 9 is the least. The sign bit of a counter shows an overflow, so half of its range is the most.
  */
 #define LEAST_PERIOD 9u
 #define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
@@ -46,7 +46,10 @@ static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentiu
                                    "Intel Pentium 4 (Prescott)",   "",
                                    "Intel Pentium 4 (Cedar Mill)"};
 
-/* Set the order of counters, with counter 1 last: Linux says that its ENABLE bit does not work properly. */
+/*
+ * Set the order in which placement tries the counters (upmu_pmu.preference): by number, but counter 1 last, because its
+ * ENABLE bit does not work properly (Linux).
+ */
 static void prefer_counters(struct upmu_pmu *pmu)
 {
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
@@ -68,7 +71,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     /* The resources of thread-independent events have no register, but the hyper-threads share them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
-    /* N17, O9: only the first models are known to have affected steppings. */
+    /* Errata N17 and O9 can lose the carry of a counter that is being stopped; they concern models 0 and 1 only. */
     if (model < 2)
         pmu->capabilities |= UPMU_PMU_CARRY_LOST;
     pmu->max_period = LONGEST_PERIOD;
@@ -118,7 +121,7 @@ bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
         !titles[detection->model][0])
         return false;
-    /* A hypervisor that uses this family's number without a PMU leaves bit 7 clear, or lets the read fault. */
+    /* Under a hypervisor a CPU of family 15 may have no PMU: bit 7 is clear, or the read of the register faults. */
     if (!detection->rdmsr(detection->context, MISC_ENABLE, true, &enable) || !(enable & MISC_ENABLE_PERFMON))
         return false;
     build_p4(out_pmu, detection->model, detection->stepping, core_threads(detection) > 1,

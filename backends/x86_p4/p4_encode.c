@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encode NetBurst events: from catalogue rows, attributes and raw words to CCCR and ESCR words, and back to text.
+ * Encode NetBurst events: make the words of an event (x86_p4.h) from a catalogue row, attributes or raw words, check
+ * them and find the counters for them; write attributes back as text.
  *
  * Layout: Intel SDM vol 3 (325384-059) 18.15.1 to 18.15.4; recipes: tables 19-32 to 19-34 there; keywords: FreeBSD's
  * lib/libpmc/libpmc.c and pmc.p4(3), libpfm4 4.13.
@@ -20,7 +21,7 @@
 #define THREADS CCCR(UPMU_P4_CCCR_THREAD)
 #define FILTERS CCCR(UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE)
 #define CASCADES CCCR(UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE)
-/* Bits that the library sets itself: enable, overflow, and which hyper-thread is interrupted. */
+/* CCCR bits that are cleared in an event's word: upmu sets them itself. Enable, overflow flag, interrupt requests. */
 #define RUN_BITS \
     CCCR(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_OVF)
 
@@ -57,7 +58,7 @@ static const struct {
     {"umask", WORD_UMASK}, {"after", WORD_AFTER},
 };
 
-/* Names of the values of ACTIVE_THREAD. */
+/* Names of the values 0 to 3 of the CCCR field ACTIVE_THREAD in texts (active=both). */
 static const char active_words[4][7] = {"none", "single", "both", "any"};
 
 /*
@@ -216,7 +217,10 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
 #define RAT_UOP_TYPE UPMU_P4_CODE(UPMU_P4_GROUP_IQ, 2, 0x02)
 #define MOB_REPLAY UPMU_P4_CODE(UPMU_P4_GROUP_BPU, 2, 0x03)
 
-/* A row's payload: PEBS_ENABLE 26:0, tag field of the ESCR 31:27, MATRIX_VERT 44:32, upstream event 63:56. */
+/*
+ * Bits of upmu_row.payload: PEBS_ENABLE at 26:0, tag enable and tag value of the ESCR (bits 8:4 there) at 31:27,
+ * MATRIX_VERT at 44:32, index of the upstream event in upstream_events (0: none) at 63:56.
+ */
 #define ROW_CONFIG2 UINT64_C(0x00001fff07ffffff)
 #define ROW_TAGS(payload) ((payload) >> 27 & 0x1fu)
 #define ROW_UPSTREAM(payload) ((unsigned)((payload) >> 56))
@@ -231,7 +235,7 @@ static const struct {
     {0, 0},
     {RAT_UOP_TYPE, 1u << 1},       /* TAGLOADS */
     {RAT_UOP_TYPE, 1u << 2},       /* TAGSTORES */
-    {MOB_REPLAY, 1u << 4 | 1u << 5}, /* PARTIAL_DATA, UNALGN_ADDR */
+    {MOB_REPLAY, 1u << 4 | 1u << 5}, /* MOB_load_replay: PARTIAL_DATA, UNALGN_ADDR */
     {SAAT(0x04), 1u << 1},         /* load_port_replay SPLIT_LD */
     {SAAT(0x05), 1u << 1},         /* store_port_replay SPLIT_ST */
     {FIRM(0x08), 1u << 15},        /* packed_SP_uop */
@@ -283,7 +287,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
     known = upmu_p4_find(UPMU_P4_CODE_GROUP(row->code), event->config);
     if (known < 0 || !upmu_p4_counters(pmu, UPMU_P4_CODE_GROUP(row->code), event->config, known))
         return UPMU_ERR_UNSUPPORTED;
-    /* FSB_data_activity: masks OWN and OTHER exclude each other. */
+    /* Of FSB_data_activity, DRDY_OWN and DRDY_OTHER exclude each other, and so do DBSY_OWN and DBSY_OTHER. */
     if (row->code == FSB(0x17) && ((mask & 0x06) == 0x06 || (mask & 0x30) == 0x30))
         return UPMU_ERR_MASKS_EXCLUSIVE;
     if (row->flags & UPMU_ROW_EDGE)
@@ -401,7 +405,10 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
         event->attributes |= UPMU_ATTR_CASCADE;
     if (!event->config1)
         return event->attributes & UPMU_ATTR_CASCADE ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
-    /* The second word of a raw cascade has the same group as the first one. */
+    /*
+     * A raw event has no catalogue row that tells the counter group of the second word. In a cascade it is that of the
+     * first word; otherwise the group of the first documented event with this code.
+     */
     if (event->attributes & UPMU_ATTR_RAW)
         event->payload |= (uint8_t)(event->attributes & UPMU_ATTR_CASCADE
                                         ? (event->payload & 7u) << 3
@@ -431,7 +438,7 @@ static void settle_p4_attributes(struct upmu_event *event)
     event->attributes = attributes;
 }
 
-/* Is the event front_end_event, execution_event or replay_event? Only these can be sampled precisely. */
+/* Is the event of a word front_end_event, execution_event or replay_event? Other events have no precise samples. */
 static bool is_tagged(unsigned group, uint64_t word)
 {
     unsigned select = (unsigned)(word >> 25) & 0x3fu;

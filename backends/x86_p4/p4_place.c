@@ -164,7 +164,7 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     /* Counter 16 makes precise samples, for the second hyper-thread counter 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         counters &= UPMU_BIT32(thread ? 17 : 16);
-    /* Set each field by itself, for speed: most fields are not read, and placement calls this function most often. */
+    /* For speed only the members that are read for this event are set: placement calls this function very often. */
     out->slot_count = 1;
     out->pair_count = 0;
     out->helper = false;
@@ -195,7 +195,7 @@ static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const 
 
     if (slot || !(event->attributes & UPMU_ATTR_CASCADE))
         return value;
-    /* The target's CCCR says by one of two bits which initiator starts the target. */
+    /* The target's CCCR has bit 11 if target and initiator are a pair from EXTENDED on, bit 30 if of another pair. */
     both = UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE;
     for (unsigned i = EXTENDED; i < CASCADE_PAIRS; i++)
         if (cascades[i].first == counters[0] && cascades[i].second == counters[1])

@@ -14,10 +14,10 @@
 #define ALL (~UINT64_C(0))
 
 /*
- * Names of registers and, for CCCRs and ESCRs, the bits that can be written. The bits are those that a Pentium 4 of
- * signature 0F43h implements (VirtualBox's CPU database, probed on hardware): registers lack select, mask and tag bits
- * that none of their events uses; these bits read 0. That CPU has no IQ_ESCR0/1, which therefore have the general
- * layout.
+ * Names of registers with the number of the counter, CCCR or ESCR; of ESCRs the address; last, of CCCRs and ESCRs, a
+ * mask of the bits that can be written. The masks are those that a Pentium 4 of signature 0F43h implements
+ * (VirtualBox's CPU database, probed on hardware): registers lack select, mask and tag bits that none of their events
+ * uses; these bits read 0. That CPU has no IQ_ESCR0/1, which therefore have the general layout.
  */
 /* clang-format off */
 #define P4_COUNTERS(R)                                      \
@@ -229,7 +229,7 @@ void upmu_p4_describe_table(struct upmu_pmu *pmu, unsigned model)
     pmu->shared_counters = pmu->counters;
     pmu->shared_scope = UPMU_SCOPE_CORE;
     for (unsigned n = 0; n < UPMU_P4_RESOURCES; n++) {
-        /* Writes of the IQ ESCRs were seen to crash a CPU of model 3 (linux-kernel; perfctr 2.6.42). */
+        /* From model 3 on upmu leaves out IQ_ESCR0/1: their writes crashed a CPU (linux-kernel; perfctr 2.6.42). */
         if ((n == UPMU_P4_IQ_ESCR0 || n == UPMU_P4_IQ_ESCR1) && model >= 3)
             continue;
         upmu_rows_set(pmu->present, UPMU_P4_ROW_ESCR + n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows, classes and bit layouts of the NetBurst PMU's registers.
- * Layouts: Intel SDM vol 3 (325384-059) 18.15 (ESCRs, CCCRs), table 35-41
+ * Rows and classes of the table of NetBurst's registers (upmu_p4_table), numbers of ESCRs and resources, and the bit
+ * layouts of registers. Layouts: Intel SDM vol 3 (325384-059) 18.15 (ESCRs, CCCRs), table 35-41
  * (PEBS_ENABLE, PEBS_MATRIX_VERT).
  */
 #ifndef UPMU_P4_REGISTERS_H
@@ -34,11 +34,11 @@ enum {
     UPMU_P4_ROWS
 };
 
-/* Numbers of the ESCRs that only models 0 to 2 have. */
+/* Numbers of the ESCRs that upmu uses on models 0 to 2 only. */
 #define UPMU_P4_IQ_ESCR0 26u
 #define UPMU_P4_IQ_ESCR1 27u
 
-/* Numbers of other ESCRs that have special rules. SSU_ESCR1 does not exist. */
+/* Numbers of other ESCRs that the code treats by themselves. SSU_ESCR0 has no odd ESCR after it. */
 #define UPMU_P4_FSB_ESCR0 2u
 #define UPMU_P4_SAAT_ESCR0 14u
 #define UPMU_P4_RAT_ESCR0 28u
@@ -64,7 +64,7 @@ enum {
 #define UPMU_P4_ESCR_SELECT (UINT64_C(0x3f) << 25)
 
 /* CCCR. */
-#define UPMU_P4_CCCR_EXTENDED_CASCADE (UINT64_C(1) << 11) /* counters 12, 15, 16, 17; models 2 and later */
+#define UPMU_P4_CCCR_EXTENDED_CASCADE (UINT64_C(1) << 11) /* in CCCRs 12, 15, 16 and 17, from model 2 on */
 #define UPMU_P4_CCCR_ENABLE (UINT64_C(1) << 12)
 #define UPMU_P4_CCCR_SELECT (UINT64_C(7) << 13)
 #define UPMU_P4_CCCR_THREAD (UINT64_C(3) << 16) /* both bits must be set without a second hyper-thread */
@@ -78,7 +78,7 @@ enum {
 #define UPMU_P4_CCCR_CASCADE (UINT64_C(1) << 30)
 #define UPMU_P4_CCCR_OVF (UINT64_C(1) << 31)
 #define UPMU_P4_CCCR_ENABLE_BIT 12u
-/* A CCCR is in use if its counter or interrupt is enabled, or if it waits for a cascade. */
+/* If one of these bits of a CCCR was found set, other software uses the counter, or a cascade of it can start it. */
 #define UPMU_P4_CCCR_IN_USE \
     (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 

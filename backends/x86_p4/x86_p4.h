@@ -24,7 +24,7 @@ extern const struct upmu_backend upmu_x86_p4_backend;
 
 /* upmu_pmu.quirks */
 #define UPMU_P4_HT 0x1u        /* two hyper-threads share the PMU */
-#define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR only */
+#define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation counts with FSB_ESCR0 only */
 
 /*
  * Groups of counters: 0 to 3, 4 to 7, 8 to 11, 12 to 17. In the first three the lower two counters see even ESCRs, the
@@ -62,7 +62,7 @@ enum upmu_p4_second {
     UPMU_P4_INITIATOR /* it starts a cascade */
 };
 
-/* ---- p4_events.c: facts of the manuals about events ---- */
+/* ---- p4_events.c: codes, counters and ESCRs of events, and the meaning of an event's second word ---- */
 
 /*
  * Return the row in p4_events of a word's event, or -1: it is not documented. With `group` UPMU_P4_GROUPS: the first
@@ -70,7 +70,7 @@ enum upmu_p4_second {
  */
 int upmu_p4_find(unsigned group, uint64_t config);
 
-/* Return the event code of a row. */
+/* Return the UPMU_P4_CODE() of a row of p4_events: `row` is a result of upmu_p4_find() other than -1. */
 unsigned upmu_p4_code(unsigned row);
 
 /*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The silicon model as a port: the hooks, the CPUs, and checks of the caller.
+ * The silicon model as a port: the hooks for registers, interrupts, time, other CPUs and the log; checks of the hooks'
+ * caller; functions that set up the model and its CPUs.
  */
 #include "models/sim/sim_intern.h"
 
-/* For tests/mutants: this rule is reversed everywhere. */
+/* For tests/mutants: the number of a rule whose default upmu_sim_init() reverses; UPMU_SIM_RULE_COUNT: no rule's. */
 #ifdef UPMU_SIM_MUTANT
 extern unsigned UPMU_SIM_MUTANT;
 #else
@@ -13,7 +14,10 @@ extern unsigned UPMU_SIM_MUTANT;
 
 /* ---- Checks ---- */
 
-/* Check that a port without safe faults leaves payload registers alone under a hypervisor. */
+/*
+ * Report an access, read or write, to a payload register (OFFCORE_RSP and the like) under a hypervisor if the port says
+ * that faults are not safe: upmu must not access one then. Quiet if the test passed `force` (sim->forced).
+ */
 static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, sim->current);
@@ -42,7 +46,7 @@ static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint3
 
 /* ---- Hooks ---- */
 
-/* The value that a failing read stores: the caller must ignore it. */
+/* The value that a hook stores in *out_value when a read of an MSR or RDPMC faults: the caller must not use it. */
 #define SIM_GARBAGE (~UINT64_C(0))
 
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)

@@ -31,13 +31,14 @@
 extern "C" {
 #endif
 
-/* The most CPUs of one model; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
+/* The most CPUs that one model can have; with 0 CPUs upmu_sim_init() makes UPMU_SIM_CPUS_DEFAULT. */
 #define UPMU_SIM_CPUS 4
 #define UPMU_SIM_CPUS_DEFAULT 2
 
 /*
- * Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers them). A Pentium 4 has
- * UPMU_SIM_P4_COUNTERS, 0 to 17; hyper-threads share the counters of their core's first CPU.
+ * Indices of the counters of one CPU, as in upmu: general counter n is n, fixed counter i is UPMU_SIM_FIXED + i. On AMD
+ * fixed 0 and 1 are the IBS units. A Pentium 4 has UPMU_SIM_P4_COUNTERS, 0 to 17; the hyper-threads of a core share
+ * those of the core's first CPU.
  */
 #define UPMU_SIM_GENERAL 10
 #define UPMU_SIM_FIXED 16u
@@ -57,47 +58,50 @@ extern "C" {
 #define UPMU_SIM_KERNEL_SP UINT64_C(0xffffc90000004000)
 #define UPMU_SIM_WORK_IP UINT64_C(0xffffffff81200000)
 
-/* LVTPC: bits of the local APIC's performance-counter entry. */
+/* LVTPC, the local APIC's entry for performance counters: the mask bit, and delivery mode NMI. */
 #define UPMU_SIM_LVTPC_MASKED 0x10000u
 #define UPMU_SIM_LVTPC_NMI 0x400u
 
-/* The events of one call of upmu_sim_work(). */
+/* How many instructions and cycles one call of upmu_sim_work() executes. */
 #define UPMU_SIM_WORK_INSTRUCTIONS 1000u
 #define UPMU_SIM_WORK_CYCLES 2000u
 
 struct upmu_sim;
 
-/* ---- Profiles: which CPU ---- */
+/* ---- Profiles: descriptions of CPUs that the model can be. First the bits of upmu_sim_profile.flags ---- */
 
 #define UPMU_SIM_PDCM (1u << 0)            /* PERF_CAPABILITIES exists */
-#define UPMU_SIM_RTM (1u << 1)             /* transactional memory: select bits 32, 33 */
+#define UPMU_SIM_RTM (1u << 1)             /* transactional memory: select bits 32, 33 can be set */
 #define UPMU_SIM_DS (1u << 2)              /* debug store, PEBS */
-#define UPMU_SIM_PT (1u << 3)              /* processor trace: status bit 55 */
+#define UPMU_SIM_PT (1u << 3)              /* processor trace: status bit 55 exists */
 #define UPMU_SIM_SGX (1u << 4)             /* status bit 60 */
 #define UPMU_SIM_SMT (1u << 5)             /* CPUs 0 and 1 (2 and 3) are hyper-threads of one core */
 #define UPMU_SIM_HYPERVISOR (1u << 6)      /* CPUID.1:ECX[31] */
 #define UPMU_SIM_SHARED_PAYLOAD (1u << 7)  /* CPUs 0 and 1 (2 and 3) share OFFCORE_RSP and LBR_SELECT */
 #define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* MSRs read 0 (except MISC_ENABLE, AMD: TSC), drop writes, never fault */
-#define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers are memory, nothing counts */
+#define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers keep what is written, but nothing counts */
 #define UPMU_SIM_FEATURES_FAULT (1u << 10) /* promised PERF_CAPABILITIES, payloads (AMD, P4: PMU registers) #GP */
 #define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: C5H/00H counts every fourth mispredicted branch, 89H/7FH each */
 #define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event starts wrong without a write sequence */
-#define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters, both enabled by select 0 */
+#define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters; EN of select 0 enables both */
 #define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT (10FH): unless bit 0 is 1, transactions use counter 3 */
 #define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H also count into the other hyper-thread's counter n */
 #define UPMU_SIM_PRECISE_STORE (1u << 16)  /* PEBS_ENABLE bit 63 */
-#define UPMU_SIM_HSW11 (1u << 17)          /* C0H/01H: a period is at least 128 */
-#define UPMU_SIM_BDM55 (1u << 18)          /* C0H/01H: the low 6 bits of a period are ignored */
+#define UPMU_SIM_HSW11 (1u << 17)          /* C0H/01H counts right only with periods from 128 on */
+#define UPMU_SIM_BDM55 (1u << 18)          /* the low 6 bits of a period of C0H/01H are dropped */
 #define UPMU_SIM_STICKY_REF (1u << 19)     /* fixed 2: 2 steps after its status bit was cleared, it is set once more */
 #define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* event 3CH/01H counts the clock of fixed 2 */
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
-#define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
-#define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: select 0 enables both counters */
+#define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, but PERF_CAPABILITIES[15] is 0 */
+#define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: EN of select 0 enables both counters */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
-#define UPMU_SIM_AMD (1u << 30)            /* AMD's registers: upmu_sim_profile.amd */
+#define UPMU_SIM_AMD (1u << 30)            /* AMD's registers; upmu_sim_profile.amd is set */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
 
-/* A payload register and an event that uses it. Rows with the same address are the same register. */
+/*
+ * A payload register, by its address (0: no register), and an event that uses it. Several events of one register are
+ * several entries with the same address.
+ */
 struct upmu_sim_payload {
     uint32_t address;
     uint8_t event;
@@ -107,16 +111,16 @@ struct upmu_sim_payload {
 
 struct upmu_sim_profile {
     const char *name;  /* "skylake" */
-    const char *alias; /* the PMU's libpfm4 name: "skl"; NULL: it has none */
+    const char *alias; /* second name, that of the PMU in upmu: "skl"; NULL: the profile has none */
     const char *about;
     const char *source;
     uint32_t signature; /* CPUID.1:EAX */
-    uint8_t version;    /* leaf 0AH; 0: no architectural PMU */
-    uint8_t general;    /* number and width of general counters */
+    uint8_t version;    /* leaf 0AH EAX[7:0]; 0: no architectural PMU */
+    uint8_t general;    /* number of general counters that exist; then their width in bits */
     uint8_t general_width;
     uint8_t fixed_reported; /* leaf 0AH EDX[4:0] */
-    uint8_t fixed;          /* number of fixed counters that really exist */
-    uint8_t fixed_width;    /* real width; reported as 0 if fixed_reported is 0 */
+    uint8_t fixed;          /* 1 + the last fixed counter that exists, whatever CPUID reports */
+    uint8_t fixed_width;    /* their width in bits; leaf 0AH reports 0 if fixed_reported is 0 */
     uint8_t events_length;  /* leaf 0AH EAX[31:24] */
     uint16_t events_unavailable;
     uint8_t fixed_bitmap;  /* leaf 0AH ECX */
@@ -125,25 +129,25 @@ struct upmu_sim_profile {
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
     uint8_t general_reported;      /* number of general counters that leaf 0AH shows; 0: `general` */
-    uint8_t fixed_holes;           /* bit n: fixed counter n below `fixed` does not exist */
+    uint8_t fixed_holes;           /* mask: bit n is set if fixed counter n, below `fixed`, does not exist */
     uint16_t fixed_odd;            /* reserved bits that are set in leaf 0AH EDX */
     uint8_t metrics;               /* number of metrics in PERF_METRICS, a byte each */
     uint8_t shortest;              /* shortest period that the CPU counts right; 0: any period */
-    uint32_t core_type;            /* leaf 1AH EAX, 0: no such leaf */
-    const uint32_t (*extended)[4]; /* leaf 23H, subleaves 0 to 5; NULL: no such leaf */
+    uint32_t core_type;            /* leaf 1AH EAX; 0: the CPU is no hybrid's */
+    const uint32_t (*extended)[4]; /* EAX to EDX of leaf 23H, subleaves 0 to 5; NULL: no such leaf */
     const struct upmu_sim_amd_facts *amd; /* NULL: not AMD */
 };
 
 /*
- * Return a profile by its name or alias; NULL: there is none. models/sim/sim_profiles.c lists them: P6 to Panther Lake,
- * odd ones, hypervisors; sim_p4_profiles.c: Pentium 4; sim_amd_profiles.c: AMD.
+ * Return the profile with this name or alias; NULL: no profile has it. Intel's CPUs from P6 to Panther Lake and
+ * hypervisors are in models/sim/sim_profiles.c, Pentium 4s in sim_p4_profiles.c, AMD's CPUs in sim_amd_profiles.c.
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
-/* Return the i-th profile, NULL after the last. */
+/* Return profile number `index` (from 0) of all families; NULL after the last one. */
 const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 
-/* ---- Rules: what the model does; each can be switched off ---- */
+/* ---- Rules: each is one behaviour of the model, or a check; a test switches one off by sim->rule[id] = 0 ---- */
 
 /*
  * A line for each rule: identifier, default, what holds while the rule is 1 (and what the model does instead while the
@@ -257,9 +261,9 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 /* clang-format on */
 
 /*
- * Rules of the Pentium 4, in the same form.  SDM: Intel SDM vol 3 (325384-059) 18.15 to 18.18; VBOX: VirtualBox's CPU
- * database, probed on a CPU of signature 0F43H; LX: Linux arch/x86/events/intel/p4.c; PERFCTR: perfctr 2.6.42; SU:
- * Intel 249199, errata N.
+ * Rules of the Pentium 4, in the form of UPMU_SIM_RULES.  SDM: Intel SDM vol 3 (325384-059) 18.15 to 18.18; VBOX:
+ * VirtualBox's CPU database, probed on a CPU of signature 0F43H; LX: Linux arch/x86/events/intel/p4.c; PERFCTR: perfctr
+ * 2.6.42; SU: Intel 249199, errata N.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_P4(R)                                                                                          \
@@ -322,10 +326,10 @@ struct upmu_sim_rule {
     const char *name; /* "RESET_GLOBAL" */
     const char *text;
     const char *source;
-    bool on; /* is the rule on by default? */
+    bool on; /* the default: true if the rule is on after upmu_sim_init() */
 };
 
-/* Return the rule with this number (enum upmu_sim_rule_id), NULL after the last. */
+/* Return name, text, source and default of a rule by its number (enum upmu_sim_rule_id); NULL after the last rule. */
 const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 
 /* ---- Events ---- */
@@ -340,16 +344,16 @@ struct upmu_sim_totals {
     uint64_t ref_cycles;     /* fixed 2 */
     uint64_t bus_cycles;     /* 3CH/01H */
     uint64_t branches;       /* C4H/00H */
-    uint64_t mispredicts;    /* C5H/00H (Nehalem: 89H/7FH) */
+    uint64_t mispredicts;    /* C5H/00H; with UPMU_SIM_AAJ80: 89H/7FH */
     uint64_t llc_references; /* 2EH/4FH */
     uint64_t llc_misses;     /* 2EH/41H */
-    uint64_t slots;          /* A4H/01H, fixed 3 (if the CPU has these) */
-    uint64_t bad_slots;      /* 73H/00H, fixed 4 (if the CPU has these) */
+    uint64_t slots;          /* A4H/01H, fixed 3, as far as the CPU has them */
+    uint64_t bad_slots;      /* 73H/00H, fixed 4, as far as the CPU has them */
     uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
     uint64_t retiring_slots; /* C2H/02H, fixed 6 */
     uint64_t uops;           /* retired uops: Pentium 4, AMD */
-    uint64_t loads;          /* Pentium 4: loads among the uops */
-    uint64_t stores;         /* Pentium 4: stores among the uops */
+    uint64_t loads;          /* how many of the uops are loads: Pentium 4 */
+    uint64_t stores;         /* how many of the uops are stores: Pentium 4 */
 };
 
 /*
@@ -361,7 +365,7 @@ struct upmu_sim_totals {
  */
 struct upmu_sim_other {
     uint64_t count;
-    uint64_t payload;  /* counts only while the event's payload register holds this; 0: always */
+    uint64_t payload;  /* value that the event's payload register must have to be counted; 0: any */
     uint32_t counters; /* mask of the general counters that can count the event; 0: all of them */
     uint8_t event;
     uint8_t umask;
@@ -369,7 +373,7 @@ struct upmu_sim_other {
     uint16_t escr;
     uint16_t mask;
     uint16_t matrix;
-    uint8_t high; /* AMD: event bits 11:8 (data fabric: 13:8) */
+    uint8_t high; /* AMD: bits 11:8 of the event code (data fabric: bits 13:8) */
     uint8_t unit; /* AMD: UPMU_SIM_UNIT_… */
 };
 
@@ -396,17 +400,17 @@ struct upmu_sim_burst {
     uint64_t uops;
     uint64_t loads;
     uint64_t stores;
-    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* the list ends before the first entry with count 0 */
-    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has any; 0 means 1 */
+    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* more events, up to the first entry with count 0 */
+    uint32_t per_cycle;                           /* for CMASK: events in each cycle that has any; 0 means 1 */
     uint32_t runs;                                /* for EDGE: number of unbroken runs of such cycles; 0 means 1 */
     bool user;                                    /* ring 3 */
-    bool smm;                                     /* the burst runs in system-management mode */
+    bool smm;                                     /* the burst runs in system-management mode: see rule SMM_FREEZE */
     bool in_tx;                                   /* the burst is inside one transaction */
-    bool tx_abort;                                /* the transaction aborts at the end of the burst */
-    uint64_t metrics;                             /* share of slots of each metric, a byte each, in 255ths; 0: unset */
-    uint64_t ip;                                  /* address of the first instruction */
-    uint64_t ip_step;                             /* distance from one instruction to the next */
-    uint32_t ip_loop;                             /* instructions until execution returns to `ip`; 0: never */
+    bool tx_abort;                                /* with in_tx: the transaction aborts at the end of the burst */
+    uint64_t metrics;                             /* a byte for each metric: share of the slots in 255ths */
+    uint64_t ip;                                  /* address of the first instruction of the burst */
+    uint64_t ip_step;                             /* bytes from the address of an instruction to the next one's */
+    uint32_t ip_loop;                             /* each so many instructions begin at `ip` again; 0: never */
     uint64_t sp;
 };
 
@@ -421,14 +425,14 @@ enum upmu_sim_branch_kind {
     UPMU_SIM_BRANCH_FAR
 };
 
-/* A taken branch.  Addresses with bit 63 are the kernel's. */
+/* A taken branch.  The branch is filtered as one of the kernel if bit 63 of `to` is set, else as the user's. */
 struct upmu_sim_branch {
     uint64_t from, to;
     enum upmu_sim_branch_kind kind;
-    uint16_t cycles; /* cycles since the branch before */
+    uint16_t cycles; /* cycles since the previous branch, where a record has them */
     bool mispredicted, in_tx, abort;
     bool speculative, wrong_path; /* AMD */
-    bool reserved;                /* AMD, erratum 1452: bit 61 of the branch's target is set */
+    bool reserved;                /* AMD, erratum 1452: bit 61 is set in the record of the target */
 };
 
 /*
@@ -436,12 +440,17 @@ struct upmu_sim_branch {
  */
 void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch);
 
-/* Execute a burst on the current CPU; interrupts are delivered on the way. */
+/*
+ * Execute a burst on the current CPU: time passes, counters count and overflow, interrupts that become due are
+ * delivered at their places in it. Counters of other CPUs count, too, where they share the core or the node, and so do
+ * units.
+ */
 void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst);
 
 /*
- * Execute UPMU_SIM_WORK_INSTRUCTIONS instructions of kernel work in UPMU_SIM_WORK_CYCLES cycles, with a fifth as many
- * branches as instructions, on the current CPU. `sim` is the struct upmu_sim: the function fits upmu_probe.loop.
+ * Execute one burst of kernel code on the current CPU: UPMU_SIM_WORK_INSTRUCTIONS instructions in UPMU_SIM_WORK_CYCLES
+ * cycles, with a fifth as many branches, and some other events. `sim` is the struct upmu_sim: the function fits
+ * upmu_probe.loop.
  */
 void upmu_sim_work(void *sim);
 
@@ -451,8 +460,8 @@ struct upmu_sim_interrupt {
     uint64_t ip;
     uint64_t sp;
     bool user;
-    bool nmi;     /* NMI; false: a vector, with interrupts off */
-    bool foreign; /* the interrupt comes from upmu_sim_foreign_nmi() */
+    bool nmi;     /* the interrupt is an NMI; false: a vector, delivered with interrupts off */
+    bool foreign; /* upmu_sim_foreign_nmi() raised the NMI, alone or with a counter */
 };
 
 /*
@@ -461,7 +470,10 @@ struct upmu_sim_interrupt {
  */
 typedef void upmu_sim_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
 
-/* Raise an NMI that no counter raised, on the current CPU. The NMI pends while another NMI is in progress. */
+/*
+ * Raise an NMI that no counter raised, on the current CPU. In an NMI the new one pends until the end (one at most; with
+ * rule NMI_PENDS off it is lost). An NMI of a counter that pends already merges with it.
+ */
 void upmu_sim_foreign_nmi(struct upmu_sim *sim);
 
 /* ---- Accesses ---- */
@@ -471,7 +483,7 @@ enum upmu_sim_kind {
     UPMU_SIM_WRMSR = 1,
     UPMU_SIM_RDPMC = 2,
     UPMU_SIM_REARM = 3,
-    UPMU_SIM_CPUID = 4, /* counted, but not numbered: no callbacks, no faults */
+    UPMU_SIM_CPUID = 4, /* in access_count, but not numbered: no callback, fault or trace */
     UPMU_SIM_PCI_READ = 5,
     UPMU_SIM_PCI_WRITE = 6,
     UPMU_SIM_MMIO_READ = 7,
@@ -488,8 +500,8 @@ struct upmu_sim_access {
 };
 
 /*
- * Called before (after) each numbered access. Numbers begin with 1 and are in sim->accesses. Not called for accesses
- * that such a function makes itself.
+ * A test's function that the model calls before or after each numbered access (sim->before_access, after_access).
+ * `number`: of the access, from 1 on. Accesses that the function makes itself are numbered, but do not call it.
  */
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
@@ -507,18 +519,18 @@ struct upmu_sim_violation {
 
 struct upmu_sim_counter {
     uint64_t value;       /* what a read returns */
-    uint64_t counted;     /* all events that the counter ever counted: the truth, which writes do not change */
+    uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
     uint64_t wraps;       /* number of overflows so far */
-    uint64_t abort_value; /* value at the start of the transaction (IN_TXCP) */
+    uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
     bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */
 };
 
-/* Registers of a NetBurst core. Only the structure of the core's first CPU is used. */
+/* Registers of a NetBurst core. Hyper-threads use the structure of their core's first CPU. */
 struct upmu_sim_p4 {
     uint64_t cccr[UPMU_SIM_P4_COUNTERS];
-    uint64_t escr[UPMU_SIM_P4_ESCRS]; /* in the order of their addresses */
+    uint64_t escr[UPMU_SIM_P4_ESCRS]; /* by number of the ESCR, in the order of the addresses */
     uint64_t tc_precise;              /* 3F0H */
     uint64_t replay;                  /* 3F1H */
     uint64_t matrix;                  /* 3F2H */
@@ -527,7 +539,7 @@ struct upmu_sim_p4 {
     uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that last wrote ENABLE or a cascade bit as 1 */
 };
 
-/* Registers of Intel's branch records. */
+/* Registers of Intel's branch records, and the most entries of a stack. */
 #define UPMU_SIM_LBR 32
 struct upmu_sim_lbr {
     uint64_t from[UPMU_SIM_LBR], to[UPMU_SIM_LBR], info[UPMU_SIM_LBR];
@@ -537,24 +549,24 @@ struct upmu_sim_lbr {
 };
 
 struct upmu_sim_cpu {
-    const struct upmu_sim_profile *profile; /* NULL: the profile of the whole model */
+    const struct upmu_sim_profile *profile; /* by upmu_sim_set_profile(); NULL: the CPU has upmu_sim.profile */
     struct upmu_cpu *bound;
     bool halted; /* Pentium 4: the hyper-thread is inactive (ACTIVE_THREAD); AMD: no core counter counts */
-    bool offline; /* run_on_cpu cannot reach this CPU */
+    bool offline; /* set by a test: the run_on_cpu hook returns false for this CPU */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
     bool in_irq;
-    bool user; /* the hooks run in ring 3 (RDPMC) */
+    bool user; /* set by a test: RDPMC is executed in ring 3 */
     bool guest;      /* a guest executes */
-    bool loads_gate; /* VM entry and exit load IA32_PERF_GLOBAL_CTRL with the values below */
+    bool loads_gate; /* entry into a guest and exit load GLOBAL_CTRL with the two values below */
     uint64_t gate_in_guest, gate_in_host;
     bool cr4_pce;
     bool nmi_pending;
-    bool nmi_foreign; /* the pending NMI is (also) a foreign one */
+    bool nmi_foreign; /* upmu_sim_foreign_nmi() raised the pending NMI, alone or with a counter */
     bool irq_pending;
-    bool latched; /* a PMI was masked by LVTPC and is kept (LVTPC_DROPS off) */
+    bool latched; /* with rule LVTPC_DROPS off: a PMI found LVTPC masked and waits */
     uint32_t lvtpc;
-    uint32_t irq_depth; /* number of irq_save calls that are not yet restored */
+    uint32_t irq_depth; /* how many calls of irq_save have had no irq_restore yet */
     /* Registers */
     struct upmu_sim_counter counter[UPMU_SIM_COUNTERS];
     uint64_t select[UPMU_SIM_GENERAL];
@@ -569,12 +581,12 @@ struct upmu_sim_cpu {
     uint64_t metrics;
     uint64_t payload[UPMU_SIM_PAYLOADS];
     uint64_t reload[UPMU_SIM_COUNTERS][2]; /* version 6: CFG_B, CFG_C */
-    uint64_t pebs_base[2];                 /* architectural PEBS: 3F4H, 3F5H */
+    uint64_t pebs_base[2];                 /* registers of architectural PEBS: 3F4H, 3F5H */
     uint64_t force_abort;
     uint64_t tsc_offset;
-    uint64_t metric_sum[UPMU_SIM_METRICS]; /* slots times 255ths since PERF_METRICS was written */
+    uint64_t metric_sum[UPMU_SIM_METRICS]; /* by metric: sum of slots times its share in 255ths since the write */
     uint64_t metric_slots;
-    bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
+    bool metrics_wrong; /* fixed 3 was written and PERF_METRICS not after it */
     uint8_t magic;      /* AAK100: 1: the 4 special selects run; 2: they ran, and were stopped */
     struct upmu_sim_p4 p4;
     struct upmu_sim_amd amd;
@@ -584,60 +596,60 @@ struct upmu_sim_cpu {
     uint32_t sticky_left;
     bool sticky_armed;
     struct upmu_sim_interrupt where; /* next instruction, stack pointer and ring */
-    /* The truth, which registers may not show */
+    /* For tests: what has really happened on this CPU, whether registers show it or not */
     struct upmu_sim_totals truth[2];         /* [0] kernel, [1] user */
     uint64_t metric_truth[UPMU_SIM_METRICS]; /* slots times 255ths */
-    uint32_t pmi_requests;                   /* interrupts that overflows asked for */
+    uint32_t pmi_requests;                   /* interrupts requested for overflows */
     uint32_t pmi_dropped;                    /* interrupts that found LVTPC masked */
-    uint32_t interrupts;                     /* interrupts delivered, of any kind */
-    uint32_t foreign;                        /* foreign NMIs among `interrupts` */
-    uint32_t merged;                         /* foreign NMIs that merged with a counter's NMI */
-    uint32_t ibs_requests;                   /* interrupts that IBS asked for */
+    uint32_t interrupts;                     /* NMIs and vectors delivered, or lost without sim->deliver */
+    uint32_t foreign;                        /* how many of `interrupts` were, also, foreign NMIs */
+    uint32_t merged;                         /* how often a counter's and a foreign NMI became one NMI */
+    uint32_t ibs_requests;                   /* interrupts requested by IBS */
     uint32_t pebs_records;
-    uint32_t pebs_threshold; /* number of PEBS records that sets status bit 62; 0: none does */
+    uint32_t pebs_threshold; /* from this number of PEBS records on, status bit 62 and a PMI; 0: never */
 };
 
 struct upmu_sim {
     const struct upmu_sim_profile *profile;
-    struct upmu_port port; /* a test may NULL optional hooks before upmu_machine_init() */
+    struct upmu_port port; /* a test may set optional hooks to NULL before upmu_machine_init() */
     unsigned cpus;
     unsigned current;
     struct upmu_sim_cpu cpu[UPMU_SIM_CPUS];
     uint8_t rule[UPMU_SIM_RULE_COUNT];
 
-    /* Settings for tests, all 0 after upmu_sim_init() */
+    /* Settings that a test may change at any time; 0, false or NULL after upmu_sim_init() */
     void *test; /* for the test's own use */
     upmu_sim_deliver *deliver;
     upmu_sim_on_access *before_access;
     upmu_sim_on_access *after_access;
-    uint32_t fault_at;          /* number of the first access that faults, without effect; 0: none */
-    uint32_t fault_until;       /* number of the last access that faults; 0: only `fault_at` */
+    uint32_t fault_at;          /* number of the first access that faults and has no effect; 0: none */
+    uint32_t fault_until;       /* number of the last one; below fault_at: only fault_at itself */
     uint32_t fault_address;     /* each access to this address faults, except RDPMC */
     bool expect_faults;         /* #GP is no violation */
-    bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
+    bool forced;                /* the test passed `force` to upmu: no violation of CHECK_HYPERVISOR */
     uint32_t unmoved;           /* bit n: counter n of each CPU runs, but counts nothing of a burst */
-    uint32_t skid;              /* steps from overflow to interrupt; an access counts as a step */
-    uint32_t status_lag;        /* steps from overflow to the status bit */
-    uint32_t events_per_access; /* kernel instructions and cycles before each access */
+    uint32_t skid;              /* steps from an overflow to its interrupt; an access is a step, too */
+    uint32_t status_lag;        /* steps from an overflow to its status bit */
+    uint32_t events_per_access; /* so many kernel instructions and cycles happen before each access */
     uint32_t ns_per_access;
-    uint32_t cpus_per_node;     /* AMD: CPUs that share a northbridge; 0: all */
-    struct upmu_sim_access *trace; /* accesses are recorded here until it is full; NULL: nowhere */
+    uint32_t cpus_per_node;     /* AMD: how many CPUs share a northbridge; 0: all */
+    struct upmu_sim_access *trace; /* the test's array of trace_size entries; accesses are recorded until it is full */
     uint32_t trace_size;
     uint32_t trace_count;
 
     /* Results for tests */
-    uint64_t now_ns;   /* model time: 1 ns per reference cycle (else cycle, else instruction) */
-    uint32_t accesses; /* numbered accesses: all but CPUID */
+    uint64_t now_ns;   /* model time; a burst takes 1 ns for each ref_cycle (or cycle, or instruction) */
+    uint32_t accesses; /* how many numbered accesses there were: all kinds but CPUID */
     uint32_t access_count[UPMU_SIM_KINDS];
-    uint32_t faults; /* #GPs of the model, injected ones included */
+    uint32_t faults; /* how many accesses met #GP or an injected fault */
     uint32_t violation_count;
-    const char *violation; /* text of the last violation; NULL: no violation yet */
+    const char *violation; /* text of the last violation; NULL: none since the start or upmu_sim_forget() */
     struct upmu_sim_violation first_violation;
     struct upmu_sim_violation last_violation;
     uint32_t log_lines;
     char log_last[120];
 
-    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: the model has no units */
+    struct upmu_sim_uncore *uncore; /* state of the units outside the cores (sim_uncore.h); NULL: no units */
 
     /* Private */
     bool in_callback;
@@ -650,10 +662,13 @@ struct upmu_sim {
  */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
 
-/* Give a CPU another profile than the others have; right after upmu_sim_init(). */
+/*
+ * Give a CPU another profile than that of upmu_sim_init(), of the same family, and reset the CPU with LVTPC set up for
+ * NMI. Call it right after upmu_sim_init(). A CPU that the model does not have is ignored.
+ */
 void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_profile *profile);
 
-/* Return the profile of a CPU. */
+/* Return the profile of a CPU: its own (upmu_sim_set_profile()) or that of the model. */
 const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
 /*
@@ -662,22 +677,25 @@ const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, 
  */
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);
 
-/* Continue execution on this CPU. */
+/* Make a CPU the current one, on which hooks, bursts and interrupts run from now on (0 if there is no such CPU). */
 void upmu_sim_switch_cpu(struct upmu_sim *sim, unsigned cpu);
 
-/* Let the this_cpu hook return `bound` on this CPU. */
+/* Let the this_cpu hook return `bound` on this CPU, and run_on_cpu find the CPU by it. */
 void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *bound);
 
-/* Set a CPU's registers as after power-on or sleep. Bindings, truth and settings for tests stay. */
+/*
+ * Set a CPU's registers as after power-on or sleep, with LVTPC masked and without delivery mode, and drop pending
+ * interrupts. Binding, counts for tests and settings for tests stay.
+ */
 void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu);
 
-/* Send INIT to a CPU: registers stay. */
+/* Send INIT to a CPU: registers stay, but with rule INIT_KEEPS off counters get garbage. */
 void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu);
 
-/* Enable or disable maskable interrupts of the current CPU. A pending PMI is delivered. */
+/* Enable or disable maskable interrupts of the current CPU, and deliver a pending PMI that can now be delivered. */
 void upmu_sim_irqs(struct upmu_sim *sim, bool on);
 
-/* Choose how interrupts are delivered: UPMU_SIM_LVTPC_NMI or a vector 16…255. The mask bit stays. */
+/* Choose how PMIs are delivered, in a CPU's LVTPC: UPMU_SIM_LVTPC_NMI or a vector 16…255. The mask bit stays. */
 void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
 
 /*
@@ -693,20 +711,20 @@ void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
 uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
-/* Does a counter count now, in either ring? */
+/* Is a counter enabled, with all its gates open, for at least one ring? */
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /*
- * Let the hardware enter a guest on the current CPU, or leave it. An interrupt leaves a guest before it is delivered,
- * and enters the guest again afterwards.
+ * Let the hardware enter a guest on the current CPU, or leave it: sets cpu->guest and, if loads_gate is set, loads
+ * GLOBAL_CTRL. Around the delivery of an interrupt in a guest the model leaves the guest and enters it again.
  */
 void upmu_sim_enter_guest(struct upmu_sim *sim);
 void upmu_sim_leave_guest(struct upmu_sim *sim);
 
-/* Let model time pass without events. */
+/* Let model time pass without any event, late status bit or interrupt. */
 void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);
 
-/* Clear the accesses, the trace and the violations that were recorded so far. */
+/* Clear what was recorded so far: numbers of accesses and faults, the trace, the violations. The log stays. */
 void upmu_sim_forget(struct upmu_sim *sim);
 
 #ifdef __cplusplus

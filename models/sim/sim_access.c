@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbered accesses: what happens before one and after it, whether a test lets it fault, traces.
+ * Numbered accesses, those through the hooks for registers, PCI and memory: what happens before and after one, whether
+ * a test lets it fault, the record in the trace, and calls of the test's functions.
  */
 #include "models/sim/sim_intern.h"
 

@@ -5,7 +5,7 @@
 #include "models/sim/sim_amd.h"
 
 #define GARBAGE UINT64_C(0x5a5a3c3c96)
-#define FIRST_IBS_OFFSET 0x101u /* offset 1 of the extended LVT, valid */
+#define FIRST_IBS_OFFSET 0x101u /* C001_103AH after reset: offset 1 in the extended LVT, bit 8: valid */
 
 /* ---- What exists ---- */
 
@@ -14,13 +14,16 @@ static bool sa_feature(const struct upmu_sim *sim, unsigned cpu, uint32_t featur
     return sa_facts(sim, cpu)->features & feature;
 }
 
-/* Does the CPU have an LBR stack of version 2, or Zen 3's branch sampling? */
+/* Does the CPU have branch records: an LBR stack of version 2, or Zen 3's branch sampling (BRS)? */
 static bool sa_has_branches(const struct upmu_sim *sim, unsigned cpu)
 {
     return sa_facts(sim, cpu)->perfmon[0] & 2u || sa_facts(sim, cpu)->features_8 >> 31;
 }
 
-/* Find a register of the core, legacy or extended. */
+/*
+ * Find a select or counter of the core by its legacy address (C001_0000H up) or extended one (C001_0200H up). Both are
+ * the same registers, unless rule AMD_ALIAS is off. Kind SA_NOTHING: the address is that of neither.
+ */
 static struct sa_where sa_find_core(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -48,7 +51,10 @@ static struct sa_where sa_find_core(struct upmu_sim *sim, unsigned index, uint32
     return where;
 }
 
-/* Find a register that the CPUs of a node share. */
+/*
+ * Find a control or counter of a unit that the CPUs of a node share (northbridge or data fabric, L2I or L3, memory
+ * controllers). Kind SA_NOTHING: the node has fewer counters of this unit.
+ */
 static struct sa_where sa_find_node(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     struct upmu_sim_amd *home = &sim->cpu[upmu_sim_amd_home(sim, cpu)].amd;
@@ -147,7 +153,9 @@ void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned index)
 
     sa_wipe(&cpu->amd, sizeof cpu->amd);
     cpu->amd.random = 0x2a;
-    /* On family 10H the operating system sets up IBS's interrupt (LX ibs.c). */
+    /*
+     * On family 10H reset leaves the interrupt of IBS without an LVT entry: the operating system sets it up (LX ibs.c).
+     */
     if (sa_family(sim_is(sim, index)) != 0x10)
         cpu->amd.ibs[SA_IBS_CONTROL] = FIRST_IBS_OFFSET;
     if (sa_facts(sim, index)->features_8 >> 31)
@@ -161,7 +169,7 @@ void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned index)
 
 /* ---- Reads ---- */
 
-/* Return the global status that a read shows. */
+/* Return what a read of the global status shows: with rule HAZARD_AMD_STATUS reserved bits are set, too. */
 static uint64_t sa_status(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim->cpu[cpu].status | (sim_on(sim, UPMU_SIM_RULE_HAZARD_AMD_STATUS) ? UINT64_C(0x3f80) << 32 : 0);
@@ -197,7 +205,7 @@ bool upmu_sim_amd_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_
 
 /* ---- RDPMC ---- */
 
-/* Return the address of the counter that an RDPMC index means; 0: there is none. */
+/* Return the MSR address of the counter, of the core or the node, that an RDPMC index names; 0: no counter. */
 static uint32_t sa_rdpmc_msr(const struct upmu_sim *sim, unsigned cpu, uint32_t which)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -233,14 +241,14 @@ bool upmu_sim_amd_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, ui
     return true;
 }
 
-/* ---- Access without rules ---- */
+/* ---- Peek and poke without rules; firmware ---- */
 
 uint64_t *upmu_sim_amd_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     return upmu_sim_amd_find(sim, cpu, msr).place;
 }
 
-/* Leave a CPU as a BIOS may: cycles on counter 0, interrupting. */
+/* Leave a CPU as a BIOS may: counter 0 is enabled, counts cycles in both rings and requests interrupts. */
 void upmu_sim_amd_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].select[0] = 0x530076;

@@ -46,7 +46,7 @@
 #define SA_COUNTER_MASK (SIM_BIT(48) - 1u)
 #define SA_MERGE_EVENT UINT64_C(0xf000000ff)
 
-/* Registers of IBS, by their distance from C001_1030H. */
+/* Registers of IBS: their MSR addresses less C001_1030H, which are indices in upmu_sim_amd.ibs. */
 enum {
     SA_FETCH_CTL = 0,
     SA_FETCH_LINEAR = 1,
@@ -67,14 +67,17 @@ enum {
 #define SA_OP_VAL SIM_BIT(18)
 #define SA_OP_COUNTS_OPS SIM_BIT(19)
 
-/* The kind of register that an address belongs to. */
+/*
+ * The kind of register at an address: none; select or counter of the core; control or counter of a node's unit;
+ * PerfMonV2's global registers; IBS; any other.
+ */
 enum sa_kind { SA_NOTHING, SA_SELECT, SA_COUNTER, SA_NODE_CONTROL, SA_NODE_COUNTER, SA_GLOBAL, SA_IBS, SA_OTHER };
 
 struct sa_where {
     enum sa_kind kind;
-    unsigned index;  /* number of the counter; IBS: distance from the first register */
-    unsigned unit;   /* SA_NODE_…: UPMU_SIM_UNIT_… */
-    bool legacy;     /* the legacy address of a core register */
+    unsigned index;  /* number of the counter; of SA_IBS: index in upmu_sim_amd.ibs */
+    unsigned unit;   /* of SA_NODE_…: the unit, UPMU_SIM_UNIT_… */
+    bool legacy;     /* a core register was named by its legacy address */
     uint64_t *place; /* where the value is kept; NULL: the register keeps no value of its own */
 };
 
@@ -137,7 +140,7 @@ bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned coun
 /* sim_amd_ibs.c */
 
 bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned index);
-/* Return the value that a read of an IBS control shows. */
+/* Return what a read of an IBS register shows: the controls of both units have the unit's present count. */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned cpu, unsigned index);
 
 void upmu_sim_amd_ibs_write(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value);
@@ -150,7 +153,7 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter
 
 /* sim_amd_shared.c */
 
-/* Return the first CPU of the node that a CPU is in. */
+/* Return the first CPU of the node of a CPU, which holds the node's registers; `cpu` if rule AMD_SHARED_ONE is off. */
 unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
 
 /*

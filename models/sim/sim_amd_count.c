@@ -5,9 +5,9 @@
  */
 #include "models/sim/sim_amd.h"
 
-#define EVENT_WIDE 0x003u  /* FP ops: more than a counter can add at once */
-#define EVENT_MERGE 0xfffu /* the upper half of a wide event */
-#define NARROW 15u         /* what a counter can add in one cycle without the merge event */
+#define EVENT_WIDE 0x003u  /* wide event, FP ops: more of them in a cycle than a counter can add */
+#define EVENT_MERGE 0xfffu /* merge event: the odd counter extends the even one */
+#define NARROW 15u         /* the most that the counter of a wide event adds in a cycle without the merge event */
 
 /* ---- Which counter ---- */
 
@@ -146,8 +146,9 @@ bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned coun
 }
 
 /*
- * Does the mode count by the host and guest bits? APM table 13-4: with neither bit always; otherwise only with SVME, in
- * the mode of the bit.
+ * Do HostOnly and GuestOnly of a select let it count in the present mode of the CPU? APM table 13-4: with neither bit
+ * always; otherwise only with EFER.SVME, and in the mode, host or guest, whose bit is set. True if rule AMD_COUNT_VIRT
+ * is off.
  */
 static bool sa_mode_counts(const struct upmu_sim *sim, unsigned cpu, uint64_t select)
 {
@@ -231,7 +232,10 @@ static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
     return sum;
 }
 
-/* Return how much a counter can add in one cycle. */
+/*
+ * Return the most that a counter adds in one cycle: of event 003H from family 17H on NARROW, or any number if its merge
+ * event runs; of others 32, on family 11H 3; UINT64_MAX: any number.
+ */
 static uint64_t sa_limit(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     bool wide = sa_family(sim_is(sim, cpu)) >= 0x17 && sa_event(sim->cpu[cpu].select[counter]) == EVENT_WIDE;
@@ -243,7 +247,10 @@ static uint64_t sa_limit(const struct upmu_sim *sim, unsigned cpu, unsigned coun
     return sa_family(sim_is(sim, cpu)) == 0x11 ? 3 : 32;
 }
 
-/* Apply CMASK, INV and EDGE, as for Intel's counters (sim_intel_count.c). */
+/*
+ * Return what a counter counts of `count` occurrences with CMASK, INV and EDGE of its select, as for Intel's counters
+ * (sim_conditioned() in sim_intel_count.c); without them no more a cycle than sa_limit().
+ */
 static uint64_t sa_conditioned(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                                const struct upmu_sim_burst *burst)
 {
@@ -313,7 +320,7 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
     select = sim->cpu[cpu].select[counter];
     if (!sa_listens(sim, cpu, counter, burst))
         return 0;
-    if (sim->cpu[cpu].halted) /* no counter of a halted core counts, whatever other cores do */
+    if (sim->cpu[cpu].halted) /* a core counter of a halted core does not count, not even other cores' NB events */
         return 0;
     if (upmu_sim_amd_is_nb(sim, cpu, select)) {
         if (upmu_sim_amd_home(sim, cpu) != upmu_sim_amd_home(sim, from) ||
@@ -329,7 +336,10 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
 
 /* ---- Overflow ---- */
 
-/* Does a merged pair overflow out of 64 bits: 48 of the even counter, 16 of the odd one? */
+/*
+ * Is a counter the even one of a merged pair that counts and overflows as one number of 64 bits: 48 of the even
+ * counter, then 16 of the odd one? False if rule AMD_MERGE_CARRY is off.
+ */
 static bool sa_wide(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     return upmu_sim_amd_merged(sim, cpu, counter) && sim_on(sim, UPMU_SIM_RULE_AMD_MERGE_CARRY);

@@ -6,7 +6,7 @@
 #include "models/sim/sim_amd.h"
 
 #define COUNT_16 0xffffu
-/* Bits of the fetch control that hardware writes, besides VAL and the count: 61, 60, 58, 56:50, 47:32. */
+/* Bits of the fetch control that hardware writes with a sample, besides VAL: 61, 60, 58, 56:50, 47:32. */
 #define FETCH_SAMPLE (UINT64_C(0xd7f) << 50 | UINT64_C(0xffff) << 32)
 #define OP_COUNT_SHIFT 32
 #define OP_COUNT_MASK (UINT64_C(0x7ffffff) << OP_COUNT_SHIFT)

@@ -35,7 +35,7 @@ static const struct upmu_sim_amd_facts f18h = {
 static const struct upmu_sim_amd_facts f19h = {
     .highest = 0x80000021, .features = ZEN_FEATURES, .features_8 = IRPERF | BRS, .ibs = 0x3ff,
     .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_BIT_42 | UPMU_SIM_AMD_PRECISE | UPMU_SIM_AMD_1292};
-/* PerfMonV2: 6 core, 16 data-fabric, 8 memory-controller counters of two controllers, 16 branch records. */
+/* PerfMonV2: 6 core counters, 16 of the data fabric, 8 of two memory controllers together, 16 branch records. */
 static const struct upmu_sim_amd_facts f19h_v2 = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0xfff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
@@ -45,7 +45,7 @@ static const struct upmu_sim_amd_facts f1ah = {
 static const struct upmu_sim_amd_facts f1ah_50h = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0x9ffff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
-/* Hypervisors show no IBS, and no unit of the node. */
+/* CPUs that hypervisors show: without IBS and without counters of the node. */
 static const struct upmu_sim_amd_facts guest_k8 = {.highest = 0x80000008};
 static const struct upmu_sim_amd_facts guest_ext = {.highest = 0x8000001f, .features = UPMU_SIM_AMD_CORE};
 static const struct upmu_sim_amd_facts guest_v2 = {

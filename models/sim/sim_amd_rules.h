@@ -132,13 +132,13 @@
 #define UPMU_SIM_AMD_LBR 16
 #define UPMU_SIM_AMD_IBS_REGISTERS 16
 
-/* Values of upmu_sim_other.unit: the unit where an event happens. */
+/* Values of upmu_sim_other.unit: the unit where an event happens, and whose counters can count it. */
 #define UPMU_SIM_UNIT_CORE 0
-#define UPMU_SIM_UNIT_NB 1 /* northbridge (K8 to 14H: core counters count it) or data fabric */
+#define UPMU_SIM_UNIT_NB 1 /* data fabric, or northbridge; families 0FH to 14H count it by core counters */
 #define UPMU_SIM_UNIT_LLC 2
 #define UPMU_SIM_UNIT_UMC 3
 
-/* The numbers that IBS fetch and op have among a CPU's counters. */
+/* Indices of the IBS units among the counters of a CPU (upmu_sim_cpu.counter): fetch, op. */
 #define UPMU_SIM_AMD_FETCH 16u
 #define UPMU_SIM_AMD_OP 17u
 
@@ -151,25 +151,25 @@
 #define UPMU_SIM_AMD_PTSC (1u << 27)
 #define UPMU_SIM_AMD_HAS_LLC (1u << 28)
 
-/* Facts that CPUID does not report. */
-#define UPMU_SIM_AMD_REV_E (1u << 0)   /* K8 revision E with several cores */
-#define UPMU_SIM_AMD_BIT_19 (1u << 1)  /* select bit 19 keeps its value */
-#define UPMU_SIM_AMD_BIT_42 (1u << 2)  /* select bit 42 keeps its value */
+/* Bits of upmu_sim_amd_facts.quirks: what is so on a CPU though CPUID does not report it. */
+#define UPMU_SIM_AMD_REV_E (1u << 0)   /* K8 revision E with several cores: a select write zeroes NB counts */
+#define UPMU_SIM_AMD_BIT_19 (1u << 1)  /* select bit 19, reserved from family 10H on, keeps its value there, too */
+#define UPMU_SIM_AMD_BIT_42 (1u << 2)  /* select bit 42, which is reserved, keeps its value */
 #define UPMU_SIM_AMD_PRECISE (1u << 3) /* PREC_RET in select 2 */
 #define UPMU_SIM_AMD_1292 (1u << 4)
 #define UPMU_SIM_AMD_HYGON (1u << 5)
 
-/* Facts that only AMD profiles have. */
+/* The part of a profile that only AMD's CPUs have (upmu_sim_profile.amd): CPUID words, and quirks. */
 struct upmu_sim_amd_facts {
     uint32_t highest;    /* highest extended leaf */
     uint32_t features;   /* CPUID 8000_0001H ECX */
-    uint32_t features_8; /* CPUID 8000_0008H EBX: 1 IRPERF, 31 BRS */
+    uint32_t features_8; /* CPUID 8000_0008H EBX: bit 1 IRPERF, bit 31 BRS */
     uint32_t ibs;        /* CPUID 8000_001BH EAX */
-    uint32_t perfmon[3]; /* CPUID 8000_0022H EAX, EBX, ECX */
+    uint32_t perfmon[3]; /* CPUID 8000_0022H EAX, EBX, ECX; all 0 without PerfMonV2 */
     uint32_t quirks;
 };
 
-/* AMD's registers on one CPU; registers that a node shares are those of its first CPU. */
+/* AMD's registers on one CPU; `nb`, `llc` and `umc`, which a node shares, are used in its first CPU only. */
 struct upmu_sim_amd {
     uint64_t legacy_select[4]; /* used with rule AMD_ALIAS off */
     uint64_t legacy_counter[4];
@@ -185,8 +185,8 @@ struct upmu_sim_amd {
     uint64_t debug_extension;
     uint32_t random;
     uint32_t ibs_left;  /* steps until IBS interrupts; 0: no interrupt is under way */
-    bool fetch_waiting; /* the fetch unit waits for a rising EN */
-    bool stuck;         /* erratum 420: the interrupt repeats */
+    bool fetch_waiting; /* the fetch unit does not count until EN changes from 0 to 1 (rule AMD_IBS_EDGE) */
+    bool stuck;         /* erratum 420: the interrupt repeats until the maximum of the stopped unit is 0 */
     uint8_t sampled;    /* samples to be completed by upmu_sim_amd_ibs_fill(): bit 0 fetch, bit 1 op */
     bool legacy_used, extended_used;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's counters outside of the cores: northbridge and data fabric, L2I and L3, memory controllers. A node has each of
- * them once. They are updated when a burst ends, not at the exact occurrence. Layouts: Linux
- * arch/x86/events/amd/uncore.c.
+ * AMD's counters outside of the cores: of the northbridge or data fabric, of L2I or L3, of memory controllers. The CPUs
+ * of a node share them. They count a burst when it has ended, so that their overflows do not cut it. Also IRPERF, which
+ * counts so, too. Layouts: Linux arch/x86/events/amd/uncore.c.
  */
 #include "models/sim/sim_amd.h"
 
@@ -53,7 +53,7 @@ uint64_t upmu_sim_amd_unit_bits(const struct upmu_sim *sim, unsigned cpu, unsign
     return sa_facts(sim, cpu)->perfmon[0] & 1u ? DF_V2_BITS : DF_BITS;
 }
 
-/* Return the event that a control selects, its high bits included. */
+/* Return the event code in a control of a unit, all its bits: which bits follow 7:0 depends on unit and family. */
 static uint32_t sa_unit_event(const struct upmu_sim *sim, unsigned cpu, unsigned unit, uint64_t control)
 {
     uint32_t event = (uint32_t)(control & 0xffu);

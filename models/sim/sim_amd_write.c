@@ -4,7 +4,7 @@
  */
 #include "models/sim/sim_amd.h"
 
-/* Select bits of every family: 7:0, 15:8, 18:16, 20, 22, 23, 31:24. */
+/* Mask of the select bits that all families have: 18:0, 20, 22, 31:23. */
 #define ALWAYS UINT64_C(0xffd7ffff)
 
 static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rule, const char *text, uint32_t msr,
@@ -16,7 +16,10 @@ static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rul
 
 /* ---- Selects ---- */
 
-/* Return the select bits that have a meaning. Bits that are only stored are left out. */
+/*
+ * Return the mask of the bits of a counter's select that have a meaning on this CPU; others are reserved. Reserved bits
+ * that the CPU stores all the same (19, 42) are not in it: see sa_select_kept().
+ */
 static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     unsigned family = sa_family(sim_is(sim, cpu));
@@ -63,7 +66,7 @@ static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
     }
 }
 
-/* Does another core of the node count northbridge events on a counter with the same number? */
+/* Does another CPU of the node run northbridge events on its core counter with the same number? */
 static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     for (unsigned other = 0; other < sim->cpus; other++) {
@@ -74,7 +77,10 @@ static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned count
     return false;
 }
 
-/* Check all counters that run after a write of `msr`. */
+/*
+ * After a write of `msr`, check each core counter that now runs. Violations: the counter cannot count its event;
+ * another core has northbridge events on the same counter number; event 003H runs without the merge event.
+ */
 static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
     for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
@@ -92,7 +98,10 @@ static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
     }
 }
 
-/* Check that not both sets of registers are used: extended and legacy ones are the same hardware. */
+/*
+ * On a CPU with extended registers, record a violation if both legacy and extended addresses have been written since
+ * reset: they are the same hardware. `legacy`: this write is by a legacy address.
+ */
 static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;
@@ -106,10 +115,10 @@ static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint
 }
 
 /*
- * May a running counter be written? AMD's manuals do not forbid it, and drivers do it (Linux arch/x86/events/core.c,
- * x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control), but events between a read and the write are lost. None
- * are lost if the counter counts user mode alone and the hooks run in kernel mode. The northbridge counts for all
- * cores.
+ * May a running counter with this select be written without losing events? AMD's manuals do not forbid the write, and
+ * drivers do it (Linux arch/x86/events/core.c, x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control), but events
+ * between a read and the write are lost. None are lost if the counter counts user mode alone and the hook runs in
+ * kernel mode. A counter of northbridge events counts those of other cores all the time.
  */
 static bool sa_stands_still(struct upmu_sim *sim, unsigned cpu, uint64_t select)
 {
@@ -145,7 +154,7 @@ static bool sa_write_counter(struct upmu_sim *sim, unsigned cpu, const struct sa
     if (value >> 48 != 0 && !sim_on(sim, UPMU_SIM_RULE_AMD_COUNTER_HIGH))
         return false;
     sa_check_mixed(sim, cpu, where->legacy, msr, value);
-    /* While the even counter of a merged pair runs, the odd one runs, too. */
+    /* A write of the odd counter of a merged pair is one of a running counter, too, while the even one runs. */
     sa_check(sim,
              (upmu_sim_amd_runs(sim, cpu, where->index) &&
               !sa_stands_still(sim, cpu, sim->cpu[cpu].select[where->index])) ||
@@ -158,7 +167,7 @@ static bool sa_write_counter(struct upmu_sim *sim, unsigned cpu, const struct sa
     return true;
 }
 
-/* ---- Global registers ---- */
+/* ---- Global registers of PerfMonV2: status, control, clear, set ---- */
 
 static bool sa_write_global(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {

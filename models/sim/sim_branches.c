@@ -83,7 +83,7 @@ static enum stack_kind kind_of(const struct upmu_sim_profile *profile)
 
     if (profile->amd != NULL || profile->flags & (UPMU_SIM_P4 | UPMU_SIM_P6) || profile->version == 0)
         return STACK_NONE;
-    /* A hypervisor shows a format if it has branch records (Linux kvm/vmx/vmx.c). */
+    /* Under a hypervisor PERF_CAPABILITIES[5:0] of 0 means: no branch records (Linux kvm/vmx/vmx.c). */
     if (profile->flags & UPMU_SIM_HYPERVISOR && (profile->capabilities & 0x3fu) == 0)
         return STACK_NONE;
     for (unsigned kind = STACK_CORE; kind < STACK_ARCH; kind++)
@@ -110,7 +110,10 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
     out[1] = out[2] = 7;
 }
 
-/* Return the layout of entries. Knights Landing has another layout than PERF_CAPABILITIES reports (Linux lbr.c). */
+/*
+ * Return the layout of a stack's entries (FORMAT_…): that of PERF_CAPABILITIES[5:0], but on Knights Landing, which
+ * reports another one than it has, FORMAT_FLAGS (Linux lbr.c).
+ */
 static unsigned format_of(const struct upmu_sim_profile *profile)
 {
     return kind_of(profile) == STACK_KNL ? FORMAT_FLAGS : profile->capabilities & 0x3fu;
@@ -163,7 +166,7 @@ static const uint8_t type_of[] = {
     [UPMU_SIM_BRANCH_IND_CALL] = 3, [UPMU_SIM_BRANCH_CALL] = 4,     [UPMU_SIM_BRANCH_RETURN] = 5,
     [UPMU_SIM_BRANCH_FAR] = 8};
 
-/* Does a branch end in the kernel? */
+/* Is the target of a branch in the kernel (bit 63 of its address is 1)? */
 static bool ends_in_kernel(const struct upmu_sim_branch *branch)
 {
     return branch->to >> 63;
@@ -261,7 +264,7 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
     unsigned index = sim->current;
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    /* Return early, because each access of each test is two branches. */
+    /* For speed return early if no stack is enabled: with rule LBR_HOOKS each access of a test is two branches. */
     if (!((cpu->debugctl | cpu->lbr.ctl) & 1u) && !(cpu->amd.debug_extension & EXTENSION_LBR))
         return;
     if (!is_recording(sim, index) || !passes(sim, index, branch) || !sim_on(sim, UPMU_SIM_RULE_LBR_RECORDS))
@@ -279,7 +282,7 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
     }
 }
 
-/* Record the call of a hook, or its return, as a branch. */
+/* Let the call of a hook, or its return, be a taken branch of the current CPU, unless rule LBR_HOOKS is off. */
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
 {
     const uint64_t hook = UPMU_SIM_KERNEL_IP + 0x4000u, caller = UPMU_SIM_KERNEL_IP + 0x8000u;

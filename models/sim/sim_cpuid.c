@@ -13,7 +13,7 @@ static uint32_t sim_four_letters(const char *text)
     return word;
 }
 
-/* Return the highest leaf, which is the highest that the model's features need. */
+/* Return the highest basic leaf of CPUID that a CPU of the profile has: as high as its features need. */
 static uint32_t sim_max_leaf(const struct upmu_sim_profile *profile)
 {
     if (profile->flags & UPMU_SIM_P6)
@@ -52,7 +52,7 @@ static void cpuid_perfmon(const struct upmu_sim_profile *profile, uint32_t out[4
     out[3] = profile->fixed_reported | width << 5 | (profile->any_deprecated ? 1u << 15 : 0) | profile->fixed_odd;
 }
 
-/* Answer leaf 0BH: hyper-threads, then cores (SDM vol 3 8.9.1). */
+/* Answer leaf 0BH: subleaf 0 is the level of hyper-threads, 1 that of cores, others are empty (SDM vol 3 8.9.1). */
 static void cpuid_topology(const struct upmu_sim *sim, unsigned cpu, uint32_t subleaf, uint32_t out[4])
 {
     uint32_t threads = sim_is(sim, cpu)->flags & UPMU_SIM_SMT && sim->cpus > 1 ? 2 : 1;
@@ -104,8 +104,9 @@ static void cpuid_extended(uint32_t leaf, uint32_t out[4])
 }
 
 /*
- * Answer CPUID. A basic leaf above the highest one answers with the highest one's values (SDM vol 2A, CPUID): a caller
- * that does not look at leaf 0 first reads nonsense.
+ * Answer CPUID in `out`, EAX to EDX; 0 in all four for leaves without meaning here. A basic leaf above the highest one
+ * has the values of the highest one, as on Intel's CPUs (SDM vol 2A, CPUID): a caller that does not look at leaf 0
+ * first reads wrong values. AMD and Pentium 4 have functions of their own.
  */
 void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {

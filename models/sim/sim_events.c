@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Execute bursts: they are cut at every overflow, so that each interrupt comes at the exact occurrence that caused it.
+ * Execute bursts: a burst is executed in pieces, cut at every overflow and at every late status bit or interrupt, so
+ * that each comes at its exact step.
  *
  * A burst is `span` steps long. At a step, an event that happens `total` times in the burst has happened floor(total *
  * step / span) times. So events are evenly spread, and their number is exact at the end wherever the cuts were.
@@ -16,7 +17,7 @@ struct sim_run {
     uint64_t total[UPMU_SIM_CPUS][UPMU_SIM_COUNTERS];
 };
 
-/* Return high:low / c. The result must fit, so high is less than c. */
+/* Return the 128-bit number high:low divided by c. The caller makes sure that high < c: the result has 64 bits. */
 static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
 {
 #if defined(__x86_64__)
@@ -37,7 +38,7 @@ static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
 #endif
 }
 
-/* Return (a * b + add) / c with a 128-bit product. The result must fit. */
+/* Return (a * b + add) / c, rounded down, with a product of 128 bits. The result must fit into 64 bits. */
 static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
 {
     uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
@@ -51,7 +52,7 @@ static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
     return high ? sim_divide_long(high, low, c) : upmu_sim_divide(low, c);
 }
 
-/* Return how often an event that happens `total` times has happened after `step` steps. */
+/* Return how often an event that happens `total` times in a burst of `span` steps has happened after `step` steps. */
 static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
 {
     if (step == span)
@@ -61,7 +62,7 @@ static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
     return sim_scale(total, step, 0, span);
 }
 
-/* Return the step at which an event happens for the `count`-th time. */
+/* Return the step of the burst after which an event, `total` times in `span` steps, has happened `count` times. */
 static uint64_t sim_step_of(uint64_t count, uint64_t total, uint64_t span)
 {
     return total == span ? count : sim_scale(count, span, total - 1u, total);
@@ -100,8 +101,9 @@ static bool sim_concerned(const struct sim_run *run, unsigned cpu)
 }
 
 /*
- * Return where the burst has to be cut next: at its end, at the next overflow, or when a late status bit or interrupt
- * is due. Fills in run->total for the present configuration.
+ * Return the step at which the burst is cut next: its end, the next overflow of a counter, or the step at which a late
+ * status bit or interrupt is due. Fills in run->total: how much each counter would count of the whole burst with its
+ * present registers.
  */
 static uint64_t next_cut(struct sim_run *run)
 {
@@ -155,8 +157,9 @@ static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
 }
 
 /*
- * Execute up to a cut. Late status bits and interrupts come first: a counter that overflows in this stretch does so at
- * its end.
+ * Execute the burst from run->step up to the step `cut`: time passes, late status bits and interrupts become due,
+ * counters count, interrupts are delivered. Late ones come before the counting, because a counter that overflows in
+ * this piece does so at its end.
  */
 static void run_up_to(struct sim_run *run, uint64_t cut)
 {

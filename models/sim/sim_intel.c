@@ -44,7 +44,7 @@ static unsigned sim_block_counter(uint32_t msr)
     return UPMU_SIM_COUNTERS;
 }
 
-/* Return the counter that this address reads and writes, or UPMU_SIM_COUNTERS. */
+/* Return the counter whose value an address accesses; UPMU_SIM_COUNTERS: no counter that exists has the address. */
 unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -177,13 +177,13 @@ static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
     return cpu->metrics_wrong && sim_on(sim, UPMU_SIM_RULE_METRICS_ORDER) ? ~cpu->metrics : cpu->metrics;
 }
 
-/* Does the CPU have MISC_ENABLE? P6 does not, Pentium M does. */
+/* Does the CPU have MISC_ENABLE? All have it but those of UPMU_SIM_P6 before the Pentium M (model 9). */
 static bool sim_has_misc_enable(const struct upmu_sim_profile *profile)
 {
     return !(profile->flags & UPMU_SIM_P6) || (profile->signature & 0xf0u) >= 0x90u;
 }
 
-/* Read a register of PEBS; false: no such register is at this address. */
+/* Read a register of PEBS or DS_AREA; false: the CPU has no such register at this address. */
 static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -208,7 +208,10 @@ static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t m
     }
 }
 
-/* Read a control register; false: no such register is at this address. */
+/*
+ * Read a register that is neither a counter, select or payload nor for reloads or branch records; false: the CPU has no
+ * such register at this address, or its read meets #GP.
+ */
 static bool sim_read_control(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -340,7 +343,10 @@ static bool sim_read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out
     return true;
 }
 
-/* Execute RDPMC on a P6, whose counters have no types, and where bit 31 asks for 32 bits. */
+/*
+ * Execute RDPMC on a P6: `which` is the counter, without a type; with bit 31 only the low 32 bits are read. Returns
+ * false, #GP, if the counter does not exist.
+ */
 static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t which, uint64_t *out_value)
 {
     bool fast = which >> 31 && sim_on(sim, UPMU_SIM_RULE_RDPMC_FAST);
@@ -352,7 +358,10 @@ static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t wh
     return true;
 }
 
-/* Is a counter hidden outside ring 0? Leaf 23H EBX[2]: counters can be hidden one by one. */
+/*
+ * Does RDPMC of a counter meet #GP because it is executed outside ring 0 and the counter's control hides the counter
+ * (bit 37 of a select, bit 33 + 4i of FIXED_CTR_CTRL)? Leaf 23H EBX[2] tells that these bits exist.
+ */
 static bool sim_hidden(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -397,9 +406,9 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
     return true;
 }
 
-/* ---- Access without rules ---- */
+/* ---- Peek and poke: accesses without rules, checks and effects, for tests ---- */
 
-/* Return where the value of a register is kept; NULL: the register keeps no value of its own. */
+/* Return where the value of an MSR is kept; NULL: no such register, or its value is computed (INUSE, for example). */
 static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

@@ -5,7 +5,7 @@
  */
 #include "models/sim/sim_intern.h"
 
-/* ---- Payload registers ---- */
+/* ---- Payload registers: of an address, of an event, and which CPU's is used ---- */
 
 unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
 {
@@ -27,7 +27,10 @@ unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t
     return UPMU_SIM_PAYLOADS;
 }
 
-/* Return the CPU that holds a payload register: hyper-threads share OFFCORE_RSP on some models. */
+/*
+ * Return the CPU in whose structure a payload register of `cpu` is kept: with UPMU_SIM_SHARED_PAYLOAD that of the even
+ * CPU of the two that share OFFCORE_RSP (1A6H, 1A7H); otherwise `cpu`. `payload` is an index in profile->payload.
+ */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload)
 {
     uint32_t address = sim_is(sim, cpu)->payload[payload].address;
@@ -97,7 +100,7 @@ static uint64_t fixed_happened(const struct upmu_sim *sim, unsigned index, const
     }
 }
 
-/* Does the CPU have an architectural event, by the event's bit in leaf 0AH and 23H? */
+/* Does the CPU have an architectural event, by the event's bit in leaf 23H or, without that, in leaf 0AH? */
 static bool named_exists(const struct upmu_sim_profile *profile, unsigned bit)
 {
     if (profile->extended != NULL)
@@ -105,7 +108,10 @@ static bool named_exists(const struct upmu_sim_profile *profile, unsigned bit)
     return profile->events_length > bit && !((unsigned)profile->events_unavailable >> bit & 1u);
 }
 
-/* Return the count of an architectural event; `code` has the unit mask in its high byte. */
+/*
+ * Return how often an event for which the burst has a field of its own happens in it, by unit mask (bits 15:8) and
+ * event code (7:0); 0 for other codes, and for events that the CPU does not have.
+ */
 static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_t code,
                                const struct upmu_sim_burst *burst)
 {
@@ -117,7 +123,7 @@ static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_
     switch (code) {
     case 0x00c0:
         return burst->instructions;
-    case 0x003c: /* P6 has its own codes (Linux arch/x86/events/intel/p6.c) */
+    case 0x003c: /* P6 counts cycles by 79H (Linux arch/x86/events/intel/p6.c) */
         return p6 ? 0 : burst->cycles;
     case 0x0079:
         return p6 ? burst->cycles : 0;
@@ -235,9 +241,13 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
     return general_happened(sim, cpu, counter, config, burst);
 }
 
-/* ---- Side effects of counting ---- */
+/* ---- Effects of counting besides the counter's value: PERF_METRICS, erratum BJ122 ---- */
 
-/* Update PERF_METRICS: the share of the slots that each metric has had, in 255ths, since the register was written. */
+/*
+ * Fixed counter 3 has counted `slots` of a burst: set each byte of PERF_METRICS to the share, in 255ths, that its
+ * metric has had of all slots since the register was written. Nothing changes if the burst has no metrics, or if bit 48
+ * of GLOBAL_CTRL is clear (rule METRICS_GATE).
+ */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots, const struct upmu_sim_burst *burst)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -255,8 +265,8 @@ void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots
 }
 
 /*
- * Apply BJ122 and similar errata: a counter of events D0H to D3H also counts into the counter with the same number of
- * the other hyper-thread.
+ * Apply BJ122 and similar errata (UPMU_SIM_BJ122): if the event of a general counter is D0H to D3H, add `count` also to
+ * the value of the other hyper-thread's counter with the same number, without an overflow.
  */
 void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t count)
 {
@@ -296,14 +306,15 @@ static void sim_freeze(struct upmu_sim *sim, unsigned index)
 }
 
 /*
- * Write a PEBS record in the place of a status bit, and ask for a PMI at the threshold (SDM 18.4.2, 18.4.4); false: no
- * record.
+ * If an overflowed counter writes PEBS records: count a record, load the counter with its pebs_reset and clear its
+ * status bit; from pebs_threshold records on also set status bit 62, freeze and request a PMI (SDM 18.4.2, 18.4.4).
+ * Returns false: the counter writes no records, and the overflow has its usual effects.
  */
 static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    /* Bit 32 + i is for fixed counter i only with baseline PEBS; earlier it is for load latency on counter i. */
+    /* Only with baseline PEBS is bit 32 + i of PEBS_ENABLE for fixed counter i; without it is for load latency. */
     if (counter >= UPMU_SIM_FIXED && !(sim_is(sim, index)->capabilities & SIM_CAP_BASELINE))
         return false;
     if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))

@@ -277,7 +277,7 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
     return true;
 }
 
-/* Does the CPU have load latency, and so PEBS_ENABLE[35:32]? */
+/* Has the CPU a load latency register (3F6H), so that bits 32 and up of PEBS_ENABLE, one a counter, can be set? */
 static bool sim_has_load_latency(const struct upmu_sim_profile *profile)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
@@ -313,7 +313,7 @@ static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t
     return true;
 }
 
-/* Return the bits that any event of a payload register can set in it. */
+/* Return the mask of the bits that are valid in a payload register for at least one of its events. */
 static uint64_t sim_payload_writable(const struct upmu_sim_profile *profile, uint32_t address)
 {
     uint64_t mask = 0;
@@ -366,7 +366,10 @@ static void sim_write_metrics(struct upmu_sim_cpu *cpu, uint64_t value)
     cpu->metrics_wrong = false;
 }
 
-/* Write a control register that exists, as the caller has checked; false: #GP. */
+/*
+ * Write a register for which upmu_sim_intel_has_control() is true, as the caller has checked. Returns false, #GP, if
+ * the register is read-only or does not accept the value.
+ */
 static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

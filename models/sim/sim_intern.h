@@ -53,7 +53,7 @@
 #define SIM_MSR_V6_GENERAL 0x1900u
 #define SIM_MSR_V6_FIXED 0x1980u
 
-/* Bits of a select. The settings of a fixed counter are converted to the same bits. */
+/* Bits of a select. upmu_sim_intel_config() gives a fixed counter's settings as these bits, too. */
 #define SIM_SELECT_USR SIM_BIT(16)
 #define SIM_SELECT_OS SIM_BIT(17)
 #define SIM_SELECT_EDGE SIM_BIT(18)
@@ -69,7 +69,7 @@
 #define SIM_SELECT_HIDDEN SIM_BIT(37)
 #define SIM_SELECT_UMASK2 (UINT64_C(0xff) << 40)
 
-/* Bits of GLOBAL_STATUS that are not overflows. */
+/* Bits of GLOBAL_STATUS other than those of counters. */
 #define SIM_STATUS_METRICS SIM_BIT(48)
 #define SIM_STATUS_ARCH_PEBS SIM_BIT(54)
 #define SIM_STATUS_PT SIM_BIT(55)
@@ -101,7 +101,7 @@ static inline bool sim_is_fixed(unsigned counter)
     return counter >= UPMU_SIM_FIXED;
 }
 
-/* Return the profile of a CPU. */
+/* Return the profile of a CPU: its own, or that of the model. */
 static inline const struct upmu_sim_profile *sim_is(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim->cpu[cpu].profile != NULL ? sim->cpu[cpu].profile : sim->profile;
@@ -120,7 +120,7 @@ static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsig
     return counter < profile->general;
 }
 
-/* Return a word of leaf 23H; 0: the CPU has no such leaf. */
+/* Return a word (0: EAX to 3: EDX) of a subleaf, 0 to 5, of leaf 23H; 0 if the CPU has no leaf 23H. */
 static inline uint32_t sim_extended(const struct upmu_sim_profile *profile, unsigned subleaf, unsigned word)
 {
     return profile->extended != NULL ? profile->extended[subleaf][word] : 0;
@@ -144,7 +144,7 @@ static inline uint64_t sim_global_bit(unsigned counter)
     return sim_is_fixed(counter) ? SIM_BIT(32u + counter - UPMU_SIM_FIXED) : SIM_BIT(counter);
 }
 
-/* Do GLOBAL_CTRL, GLOBAL_STATUS and similar registers exist? */
+/* Do GLOBAL_CTRL, GLOBAL_STATUS, STATUS_RESET and FIXED_CTR_CTRL exist (from version 2 on)? */
 static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 {
     unsigned version = sim_is(sim, cpu)->version;
@@ -175,16 +175,19 @@ uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
 void upmu_sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address);
 
 /*
- * Begin a numbered access, and return its number; *out_injected: the test lets the access fault. The second function
- * ends the access.
+ * Begin a numbered access, and return its number; *out_injected: true if the test lets the access fault (fault_at and
+ * so on). Events and interrupts before the access happen here. The second function ends the access: it records the
+ * access in the trace, delivers pending interrupts and calls the test's after_access.
  */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
 void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
                          uint64_t value, bool faulted);
 
-/* sim_uncore.c: in a model without units these functions do nothing. */
+/* sim_uncore.c; in a model without units these functions do nothing and return false. */
 
-/* Access an MSR of units. True: the MSR belongs to units; *out_done: the access did not fault. */
+/*
+ * Read or (`writes`) write an MSR of units. Returns false: no unit has the MSR. *out_done: false if the access faults.
+ */
 bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64_t *value, bool *out_done);
 bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value);
 void upmu_sim_uncore_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
@@ -192,31 +195,37 @@ void upmu_sim_uncore_count_access(struct upmu_sim *sim, uint32_t address);
 void upmu_sim_uncore_remote_begin(struct upmu_sim *sim);
 void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
 
-/* sim_uncore_traffic.c: add a burst that is over to the counters of units. */
+/*
+ * sim_uncore_traffic.c: after a burst, let units of the CPU's die count its references to the last-level cache, the
+ * misses among these, and the memory lines that a miss reads or writes.
+ */
 void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
 /* sim_pmi.c */
 
-/* Deliver all pending interrupts that can be delivered. */
+/*
+ * Deliver the pending NMI and vector of a CPU, and those that come meanwhile, as far as the CPU is not in an NMI or
+ * (for a vector) has interrupts off. Too many in a row are a violation, and the pending ones are dropped.
+ */
 void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 
 /* Let a number of steps (see struct upmu_sim_burst) pass on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
-/* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
+/* Return the steps until the next late status bit or interrupt of a CPU is due; UINT64_MAX: none is on its way. */
 uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
 /* Write the LVTPC of a CPU. If the new value is not masked, a request that was kept reaches the local APIC now. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
-/* sim_family.c: calls functions of sim_intel.c, sim_p4.c or sim_amd.c, by the profile. */
+/* sim_family.c: each function calls that of the family of the model's CPUs: sim_intel*.c, sim_p4*.c or sim_amd*.c. */
 
 static inline bool sim_is_p4(const struct upmu_sim *sim)
 {
     return sim->profile->flags & UPMU_SIM_P4;
 }
 
-/* Are the model's CPUs AMD's? */
+/* Are the CPUs of the model AMD's (all of them: by the model's own profile)? */
 static inline bool sim_is_amd(const struct upmu_sim *sim)
 {
     return sim->profile->flags & UPMU_SIM_AMD;
@@ -227,7 +236,10 @@ bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint
 bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* Return how much a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
+/*
+ * Return how much a counter of `cpu` counts of a whole burst on CPU `from`, if its registers stay as they are; 0 if the
+ * counter does not exist or does not count.
+ */
 uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                                const struct upmu_sim_burst *burst);
 
@@ -237,7 +249,7 @@ uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigne
  */
 uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* Add `count` events of this burst to a counter. */
+/* Add `count` events of this burst to a counter; if the counter wraps, do what an overflow does. */
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                            const struct upmu_sim_burst *burst);
 
@@ -250,16 +262,16 @@ unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
 unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);
 bool upmu_sim_p4_threads(const struct upmu_sim *sim, unsigned home);
 
-/* Return the number of the ESCR at an address; UPMU_SIM_P4_ESCRS: this model has none there. */
+/* Return the number of the ESCR with this MSR address; UPMU_SIM_P4_ESCRS: the CPU has no ESCR there. */
 unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address);
 
-/* Return the address of the ESCR that a counter sees with this CCCR; 0: the select is not wired. */
+/* Return the MSR address of the ESCR that a counter sees with the select of this CCCR value; 0: it sees none. */
 uint32_t upmu_sim_p4_wired(const struct upmu_sim *sim, unsigned counter, uint64_t cccr);
 
 /* Is there an ESCR select with which this counter sees the ESCR at `address`, or the other one of its pair? */
 bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t address);
 
-/* Is a counter enabled: by ENABLE, or by a cascade that has started it? */
+/* Is a counter enabled: by ENABLE of its CCCR, or because a cascade has started it? */
 bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter);
 
 void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu);
@@ -279,10 +291,10 @@ void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 /* Is there an OVF in the core's CCCRs that keeps an interrupt request of this hyper-thread asserted? */
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
 
-/* Can a counter of `cpu` count what CPU `from` executes? */
+/* May a counter of `cpu` count what CPU `from` executes? If not, upmu_sim_family_delta() is not asked. */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from);
 
-/* Does an access fault although CPUID promises the register? */
+/* Does an access to this MSR fault although CPUID promises the register (UPMU_SIM_FEATURES_FAULT)? */
 bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
 
 /* sim_amd.c, sim_amd_write.c, sim_amd_count.c, sim_amd_ibs.c, sim_amd_shared.c: see sim_amd.h */
@@ -304,7 +316,7 @@ void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, ui
 /* Complete the samples that IBS has just taken on this CPU: write the address of the instruction that was reached. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
 
-/* Let the interrupt of IBS come now. */
+/* Request the interrupt of IBS at the local APIC now: its delay is over. */
 void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
 
 /*
@@ -323,7 +335,9 @@ void upmu_sim_amd_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf,
 const struct upmu_sim_profile *upmu_sim_p4_profile_at(unsigned index);
 void upmu_sim_p4_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
-/* sim_intel.c, sim_intel_write.c, sim_intel_count.c: registers of one CPU. Accesses return false for #GP. */
+/*
+ * sim_intel.c, sim_intel_write.c, sim_intel_count.c: registers of one CPU. Reads, writes and RDPMC return false: #GP.
+ */
 
 bool upmu_sim_intel_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 uint64_t upmu_sim_intel_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
@@ -342,12 +356,15 @@ unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uin
 unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
 
 /*
- * Return the select that an address belongs to (each select has two addresses); UPMU_SIM_GENERAL: the address is no
- * select's.
+ * Return the number of the select with this address; UPMU_SIM_GENERAL: no select that exists has it. From version 6 on
+ * a select has a second address.
  */
 unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */
+/*
+ * Return where the value of the CFG_B or CFG_C at an address is kept (version 6), and in *out_writable the bits that
+ * can be written; NULL: the address is that of neither, or the CPU lacks the register.
+ */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
 
 /*
@@ -362,17 +379,22 @@ bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32
 bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr);
 bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr);
 
-/* Return the bits of existing counters in GLOBAL_CTRL and similar registers. */
+/* Return the bits that all counters of a profile have in GLOBAL_CTRL and GLOBAL_STATUS. */
 uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile);
 
-/* Return the counter's configuration in the layout of a select; 0: the counter does not exist. */
+/*
+ * Return the settings of a counter in the layout of a select; 0: the counter does not exist. For a fixed counter these
+ * are OS, USR, ANY, INT and EN; where select 0 enables both counters, EN is that of select 0.
+ */
 uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* Return how much a counter of `cpu` counts of a burst on `from`, if its configuration stays as it is. */
+/* Return how much a counter of `cpu` counts of a whole burst on CPU `from`, if its registers stay as they are. */
 uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                               const struct upmu_sim_burst *burst);
 
-/* Do what an overflow of the counter does: status, freeze, interrupt request. */
+/*
+ * Do what an overflow of the counter does: a PEBS record or reload, or else status bit, freeze and interrupt request.
+ */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /*
@@ -384,7 +406,7 @@ unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t
 /* Return the CPU that holds a payload register for `cpu`: with UPMU_SIM_SHARED_PAYLOAD two CPUs share OFFCORE_RSP. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload);
 
-/* Add the slots that fixed counter 3 has counted of this burst to PERF_METRICS. */
+/* Update PERF_METRICS by the slots that fixed counter 3 has just counted of this burst, if metrics are enabled. */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned cpu, uint64_t slots, const struct upmu_sim_burst *burst);
 
 /*
@@ -398,7 +420,7 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
 
 /* sim_branches.c */
 
-/* Does the CPU have architectural branch records? The second function answers their leaf of CPUID. */
+/* Does the CPU have architectural branch records? The second function answers CPUID leaf 1CH, which describes them. */
 bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile);
 void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4]);
 
@@ -408,14 +430,15 @@ void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
 
 /*
- * Intel's registers of branch records: where a value is kept (NULL: no such register), reads (false: no such register),
- * writes.
+ * Intel's registers of branch records. The first function returns where the value of an MSR is kept (NULL: no such
+ * register); a read returns false if there is no such register; a write returns false for #GP and needs an MSR that has
+ * a place. Accesses to entries while branches are recorded are violations.
  */
 uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 bool upmu_sim_branches_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
 bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
-/* Check an access to AMD's registers of branch records, which are in sim_amd.c. */
+/* Record a violation if an MSR is an entry of AMD's branch stack, and branches are being recorded. */
 void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the Pentium 4's PMU: which exist, reads, values that writes accept, and values that a caller must not
- * write.
+ * Registers of the Pentium 4's PMU: which exist, which counters are enabled, reset, reads, writes with their effects
+ * and the checks of what a caller must not write, RDPMC.
  *
  * Layouts: Intel SDM vol 3 (325384-059) 18.15, tables 35-41 and 35-42. Which bits exist: VirtualBox's CPU database,
  * probed on a CPU of signature 0F43H; the other models are taken to have the same, except IQ_ESCR0/1. Sources of the
@@ -50,7 +50,10 @@ static const struct nb_escr nb_escrs[UPMU_SIM_P4_ESCRS] = {
     {0x3cb, 0x0ffffe0f}, {0x3cc, 0x1e0ffe0f}, {0x3cd, 0x1e0ffe0f}, {0x3e0, 0x0e00fe0f}, {0x3e1, 0x0e00fe0f},
 };
 
-/* ESCRs of the even side by counter group (BPU, MS, FLAME, IQ) and select; 0: not wired. */
+/*
+ * Addresses of the ESCRs that counters of the even side see, by counter group (BPU, MS, FLAME, IQ) and CCCR select; 0:
+ * none. Counters of the odd side see the next address.
+ */
 static const uint16_t nb_wires[4][8] = {
     {0x3b2, 0x3b4, 0x3aa, 0x3b6, 0x3ac, 0x3c8, 0x3a2, 0x3a0},
     {0x3c0, 0x3c4, 0x3c2, 0, 0, 0, 0, 0},
@@ -78,7 +81,7 @@ unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address)
     if (address >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_model(sim->profile) > 2 &&
         sim_on(sim, UPMU_SIM_RULE_P4_IQ_ESCR))
         return UPMU_SIM_P4_ESCRS;
-    /* Numbers are in the order of nb_escrs. */
+    /* The number of an ESCR is its index in nb_escrs. */
     if (address - 0x3a0u <= 0x3beu - 0x3a0u)
         return address - 0x3a0u;
     if (address - 0x3c0u < 6)
@@ -167,7 +170,7 @@ static uint64_t nb_cccr_bits(const struct upmu_sim *sim, unsigned counter)
     return bits;
 }
 
-/* ---- Reset, firmware ---- */
+/* ---- Registers after a reset, and as firmware may leave them ---- */
 
 void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu)
 {
@@ -358,7 +361,10 @@ static bool nb_write_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, ui
     return true;
 }
 
-/* Does a running counter count what this ESCR or (address 0) a replay selects? */
+/*
+ * Does an enabled counter of the core see the ESCR with this address? With address 0: does one see an ESCR whose event
+ * is replay_event, so that it needs the replay tags of 3F1H and 3F2H?
+ */
 static bool nb_in_use(const struct upmu_sim *sim, unsigned home, uint32_t address)
 {
     const struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;

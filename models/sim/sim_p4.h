@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bits of the Pentium 4's registers: Intel SDM vol 3 (325384-059) 18.15.
+ * Bits of the Pentium 4's CCCRs and ESCRs, addresses of ESCRs, and event selects: Intel SDM vol 3 (325384-059) 18.15.
  */
 #ifndef UPMU_SIM_P4_H
 #define UPMU_SIM_P4_H
@@ -21,7 +21,10 @@
 #define P4_CCCR_OVF SIM_BIT(31)
 #define P4_CCCR_CASCADES (P4_CCCR_CASCADE | P4_CCCR_EXTENDED)
 
-/* Bits of a CCCR that select what is counted: they must not change while the counter runs. */
+/*
+ * Bits of a CCCR that decide what is counted and when. A write that changes one while the counter stays enabled is a
+ * violation (rule CHECK_RUNNING_SELECT).
+ */
 #define P4_CCCR_CONFIG UINT64_C(0x43ffe800)
 
 #define P4_ESCR_T1 UINT64_C(3)
@@ -44,7 +47,7 @@
 #define P4_TC 0x3c4u
 #define P4_CRU2 0x3ccu
 
-/* Event selects with special rules. */
+/* ESCR event selects of the three events at CRU2 that count tagged uops. */
 #define P4_FRONT_END_EVENT 0x08u
 #define P4_REPLAY_EVENT 0x09u
 #define P4_EXECUTION_EVENT 0x0cu

@@ -179,7 +179,7 @@ static uint64_t nb_instructions(const struct nb_view *view, uint32_t mask)
     return (mask & 1u ? view->burst->instructions - tagged : 0) + (mask & 2u ? tagged : 0);
 }
 
-/* Return the number of hyper-threads that are not halted. */
+/* Return how many hyper-threads of a core are not halted; a second one counts only if the model has it. */
 static unsigned nb_active(const struct upmu_sim *sim, unsigned home)
 {
     unsigned active = sim->cpu[home].halted ? 0 : 1;
@@ -214,17 +214,17 @@ static uint64_t nb_named(const struct nb_view *view, uint32_t unit, uint64_t esc
         return mask & 1u ? burst->uops : 0;
     case P4_CRU0 << 8 | 0x03: /* mispred_branch_retired */
         return mask & 1u ? burst->mispredicts : 0;
-    case P4_CRU2 << 8 | 0x06: /* branch_retired: taken branches */
+    case P4_CRU2 << 8 | 0x06: /* branch_retired: all branches of a burst are taken */
         return (mask & 4u ? predicted : 0) + (mask & 8u ? burst->mispredicts : 0);
     case P4_CRU2 << 8 | P4_FRONT_END_EVENT:
         return mask & 1u ? nb_front_tagged(view) : 0;
-    case P4_TBPU << 8 | 0x04: /* retired_branch_type: conditional branches */
+    case P4_TBPU << 8 | 0x04: /* retired_branch_type: all branches of a burst are conditional */
         return mask & 2u ? burst->branches : 0;
     case P4_TBPU << 8 | 0x05: /* retired_mispred_branch_type */
         return mask & 2u ? burst->mispredicts : 0;
     case P4_FSB << 8 | 0x13: /* global_power_events */
         return mask & 1u ? nb_clocks(view) : 0;
-    case P4_BSU << 8 | 0x0c: /* bsq_cache_reference: second-level read hits (exclusive) and misses */
+    case P4_BSU << 8 | 0x0c: /* bsq_cache_reference: bit 1 read hits, bit 8 read misses */
         return (mask & 2u ? hits : 0) + (mask & 0x100u ? burst->llc_misses : 0);
     default:
         return 0;
@@ -244,7 +244,10 @@ static bool nb_ioq_answers(const struct upmu_sim *sim, uint32_t mask, uint32_t w
     return type || access || (memory && !(mask & 0x60u));
 }
 
-/* Does an ESCR of a unit select an occurrence: are unit and event number the same, and do the event masks match? */
+/*
+ * Does an ESCR of a unit select an event of burst->other: the same unit and event number, and event masks that have a
+ * bit in common? Allocations of IOQ and BSQ, whose masks contain codes, have rules of their own.
+ */
 static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr, const struct upmu_sim_other *other)
 {
     uint32_t mask = P4_ESCR_MASK(escr), event = P4_ESCR_EVENT(escr);
@@ -293,8 +296,9 @@ static uint64_t nb_happened(const struct nb_view *view, uint32_t unit, uint64_t 
 }
 
 /*
- * Apply COMPARE, COMPLEMENT, THRESHOLD and EDGE. `count` occurrences come `per_cycle` at a time, each time in one
- * clock; these clocks come in `runs` runs. In all other clocks the input is 0, which is not above any threshold.
+ * Return what a counter counts of `count` occurrences with COMPARE, COMPLEMENT, THRESHOLD and EDGE of its CCCR. The
+ * occurrences come `per_cycle` at a time, each time in one clock; these clocks come in `runs` runs. In the other clocks
+ * of the burst there is no occurrence, and 0 is not above any threshold. Without COMPARE all occurrences count.
  */
 static uint64_t nb_conditioned(const struct nb_view *view, uint64_t cccr, uint64_t count)
 {
@@ -317,7 +321,7 @@ static uint64_t nb_conditioned(const struct nb_view *view, uint64_t cccr, uint64
     return compare ? clocks : count;
 }
 
-/* ACTIVE_THREAD: is the number of active hyper-threads the wanted one? */
+/* Does ACTIVE_THREAD of a CCCR let it count: 3 always, 0 to 2 if so many hyper-threads of the core are not halted? */
 static bool nb_activity(const struct upmu_sim *sim, unsigned home, uint64_t cccr)
 {
     unsigned wanted = (unsigned)(cccr >> 16) & 3u;
@@ -394,7 +398,10 @@ static void nb_request(struct upmu_sim *sim, unsigned home, unsigned counter)
         upmu_sim_request_pmi(sim, first ^ 1u);
 }
 
-/* Set a late OVF. If the set bit asks for an interrupt that was not requested before, request it now. */
+/*
+ * Set OVF of a counter that overflowed sim->status_lag steps ago. Also request its interrupt, because OVF asserts the
+ * line, unless the interrupt is still due with the next event, or the counter runs by a cascade without interrupts.
+ */
 void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned home, unsigned counter)
 {
     struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;

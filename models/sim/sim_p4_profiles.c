@@ -54,7 +54,7 @@ static uint32_t nb_letters(const char *text)
     return word;
 }
 
-/* Does the CPU have leaf 4, which shows cores? Leaf 4 came with model 3. */
+/* Does the CPU have leaf 4, which has the number of cores? Models from 3 on have it. */
 static bool nb_has_leaf_4(const struct upmu_sim_profile *profile)
 {
     return upmu_sim_p4_model(profile) >= 3;

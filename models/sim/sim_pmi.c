@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupts of the silicon model: from the local APIC (sim_base.c) to the test's handler.
+ * Interrupts of the silicon model: delivery of pending NMIs and vectors to the test's handler (sim->deliver), foreign
+ * NMIs, late status bits and interrupts, LVTPC.
  */
 #include "models/sim/sim_intern.h"
 
 /* The number of interrupts in a row, with no code executed between them, that counts as a livelock. */
 #define STORM_LIMIT 10000u
 
-/* Deliver one interrupt to the host's entry, which runs on that CPU in ring 0. */
+/*
+ * Call sim->deliver for one interrupt, an NMI or a vector, on this CPU in ring 0; a guest is left before and entered
+ * again afterwards. The current CPU and the ring are as before when it returns. Also counts the interrupt.
+ */
 static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -83,7 +87,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
     upmu_sim_poll(sim, sim->current);
 }
 
-/* Take steps off a countdown; true: the countdown ends now. */
+/* Take steps off a countdown. Returns true if it has just ended; false if it goes on, or *left was 0 (none runs). */
 static bool sim_count_down(uint32_t *left, uint64_t steps)
 {
     if (*left == 0)
@@ -136,7 +140,7 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     cpu->lvtpc = value;
     if ((cpu->latched || upmu_sim_p4_asserted(sim, index)) && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
-        /* NetBurst's overflows share one line: another interrupt that is under way has arrived with this one. */
+        /* NetBurst: all overflows assert one line, so an interrupt that was still late comes with this one. */
         if (sim_is_p4(sim))
             cpu->skid_left = 0;
         upmu_sim_raise_pmi(sim, index);

@@ -70,7 +70,7 @@
 #define SKL_SIGNATURE 0x506e3
 #define SKL_CAPABILITIES 0x33c5u
 
-/* The words of leaf 23H, subleaves 0 to 5. */
+/* EAX, EBX, ECX and EDX of leaf 23H, a row for each of subleaves 0 to 5. */
 static const uint32_t mtl_p_extended[6][4] = {{0xb}, {0xff, 0xf}, {0}, {0xdff}};
 static const uint32_t mtl_e_extended[6][4] = {{0xb, 0, 6}, {0xff, 0x7}, {0}, {0x7f}};
 static const uint32_t lnl_p_extended[6][4] = {{0xb, 3}, {0x3ff, 0xf}, {0}, {0x1dff}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of the silicon model as a table: models/sim/sim.h lists them.
+ * The table of rules that upmu_sim_rule() reads, made from the lists in sim.h, sim_amd_rules.h and sim_uncore_rules.h.
  */
 #include "models/sim/sim.h"
 

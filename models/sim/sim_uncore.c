@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines with uncore units: dies, CPUs, the MSRs of units, global registers, CPUID of the topology.
+ * Machines with uncore units at work: finding a box, checks of accesses and of run_on_cpu, MSRs of units and global
+ * registers, RDPMC of AMD's units, CPUID of the topology.
  */
 #include "models/sim/sim_uncore_intern.h"
 
@@ -36,7 +37,7 @@ void upmu_sim_hand_over(struct upmu_sim_uncore *u)
         u->unit[i].manager = -1;
 }
 
-/* ---- Checks of each access ---- */
+/* ---- Counts and checks of each access to a unit, and of each numbered access ---- */
 
 void upmu_sim_uncore_touch(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t address, bool writes)
 {
@@ -164,8 +165,9 @@ static uint64_t su_read_global(const struct upmu_sim_uncore *u, unsigned package
 }
 
 /*
- * Access a global register. On NHM and clients the register after the status clears the status; on others a written 1
- * clears a bit.
+ * Access a global register of the executing CPU's package. A status bit is cleared by a written 1: on NHM and clients
+ * in the register after the status (which reads 0; a write of the status itself is #GP), on others in the status.
+ * Returns SU_NOT_MINE if the MSR is no global register of the machine.
  */
 static enum su_answer su_global(struct upmu_sim_uncore *u, bool writes, uint32_t msr, uint64_t *value)
 {
@@ -250,8 +252,8 @@ bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64
 }
 
 /*
- * Read a unit's counter by RDPMC. AMD's indices: 6 to 9 northbridge or data fabric, 10 to 15 L3, from 16 on the
- * fabric's fifth and later counters.
+ * Read a counter of a unit that the executing CPU sees by RDPMC, on AMD's machines. Indices: 6 to 9 northbridge or data
+ * fabric, 10 to 15 L3, from 16 on the fabric's fifth and later counters. Returns false: no unit has this index.
  */
 bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value)
 {
@@ -274,7 +276,7 @@ bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_v
     return false;
 }
 
-/* ---- CPUID: where a CPU is ---- */
+/* ---- CPUID: APIC numbers, and how many cores and caches a package has ---- */
 
 static uint32_t su_apic(const struct upmu_sim_uncore *u, unsigned cpu)
 {

@@ -23,20 +23,20 @@
 extern "C" {
 #endif
 
-/* The most boxes of a machine; counters of a box, the fixed one included; filter words of a box; mappings. */
+/* The most boxes of a machine; counters of a box, the fixed one included; filters of a box; mappings at a time. */
 #define UPMU_SIM_UNITS 192
 #define UPMU_SIM_UNIT_COUNTERS 18
 #define UPMU_SIM_UNIT_FILTERS 4
 #define UPMU_SIM_MAPPINGS 128
 
-/* ---- Types: what a box looks like ---- */
+/* ---- Types of boxes: how counters are enabled, where registers are, layouts of selects, quirks ---- */
 
 enum upmu_sim_unit_style {
-    UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: an enable bit for each counter in a global register, and one in the select */
+    UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: a counter needs its bit in a global register and the enable bit of its select */
     UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select is the only gate */
-    UPMU_SIM_UNIT_BOX,         /* box control: bits 0 and 1 reset, 8 freezes, 16 allows freezing; enable bit 22 */
+    UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters; 8 freezes, if 16 is set; enable bit 22 */
     UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
-    UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bits 1 and 2 reset */
+    UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bit 1 resets selects and bit 2 counters */
     UPMU_SIM_UNIT_FREE         /* free-running */
 };
 
@@ -44,28 +44,28 @@ enum upmu_sim_unit_space { UPMU_SIM_SPACE_MSR, UPMU_SIM_SPACE_PCI, UPMU_SIM_SPAC
 
 /* Layouts of selects: in which bits they have the event, and what else selects it. */
 enum upmu_sim_unit_layout {
-    UPMU_SIM_LAYOUT_INTEL,  /* event 7:0, umask 15:8, extended 63:32, threshold from 24 on */
-    UPMU_SIM_LAYOUT_AMD_NB, /* event 35:32 7:0, umask 15:8 */
+    UPMU_SIM_LAYOUT_INTEL,  /* event 7:0, umask 15:8, more umask 63:32, threshold from bit 24 on */
+    UPMU_SIM_LAYOUT_AMD_NB, /* event: bits 35:32, then 7:0; umask 15:8 */
     UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
-    UPMU_SIM_LAYOUT_AMD_V2, /* event 38:32 7:0, umask 27:24 15:8 */
+    UPMU_SIM_LAYOUT_AMD_V2, /* event: bits 38:32, then 7:0; umask: 27:24, then 15:8 */
     UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, hyper-threads 63:56 */
     UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, hyper-threads 57:56 */
-    UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0, reads and writes 9:8 */
+    UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0; umask 9:8, reads and writes */
 };
 
 #define UPMU_SIM_NO_REGISTER 0xffffffffu
 
-/* Bits of upmu_sim_unit_type.quirks. */
-#define UPMU_SIM_QUIRK_NEEDS_16 (1u << 0)       /* a freeze works only with bit 16 */
+/* Bits of upmu_sim_unit_type.quirks: how a type differs from others of its style. */
+#define UPMU_SIM_QUIRK_NEEDS_16 (1u << 0)       /* bit 8 of box control freezes only while bit 16 is set */
 #define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* #GP if a control write sets two new ones of bits 0, 1, 16 */
-#define UPMU_SIM_QUIRK_SATURATES (1u << 2)      /* counters stop at their end (UMC) */
-#define UPMU_SIM_QUIRK_EVENT_21 (1u << 3)       /* select bit 21 is event bit 8 */
-#define UPMU_SIM_QUIRK_STATUS_1 (1u << 4)       /* status bit 0 is the fixed counter's; bit 1 + n is counter n's */
+#define UPMU_SIM_QUIRK_SATURATES (1u << 2)      /* UMC: a counter stays at its end, with bit 48 set */
+#define UPMU_SIM_QUIRK_EVENT_21 (1u << 3)       /* select bit 21 is bit 8 of the event code */
+#define UPMU_SIM_QUIRK_STATUS_1 (1u << 4)       /* status: bit 0 is the fixed counter, bit 1 + n counter n */
 #define UPMU_SIM_QUIRK_COMPANION (1u << 5)      /* filters are in a PCI function of their own, the companion */
-#define UPMU_SIM_QUIRK_LLC (1u << 6)            /* one box for each LLC, not for each die */
+#define UPMU_SIM_QUIRK_LLC (1u << 6)            /* a die has one box for each of its LLCs */
 #define UPMU_SIM_QUIRK_FIXED_BIT_0 (1u << 7)    /* bit 0 of the fixed counter's select enables it */
 #define UPMU_SIM_QUIRK_ENABLE_31 (1u << 8)      /* select bit 31 is the enable bit */
-#define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control gates the box */
+#define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control can stop the box */
 
 /*
  * Events that only some counters (a mask) can count: those whose event code has the value `code` in the bits of `mask`.
@@ -88,17 +88,20 @@ struct upmu_sim_unit_use {
     uint64_t bits;
 };
 
-/* Free-running counters. The list ends with count 0. */
+/* A group of `count` free-running counters at equal steps. A list of groups ends with count 0. */
 struct upmu_sim_free {
-    uint32_t address; /* MSR, or offset from the box's address */
-    uint16_t step;    /* from one counter to the next */
+    uint32_t address; /* first counter: MSR number of box 0, or offset from the box's address */
+    uint16_t step;    /* distance from one counter to the next */
     uint8_t count;
     uint8_t width;
-    uint16_t unit_step;   /* MSR: distance from box to box */
+    uint16_t unit_step;   /* MSR: box i is i times this from box 0 */
     const uint16_t *list; /* MSR: distance of each box from box 0; NULL: `unit_step` is used */
 };
 
-/* A type of box. Registers: MSR numbers of box 0; offsets in the PCI function, or from the box's physical address. */
+/*
+ * A type of box. `control` to `filter` are the places of registers: MSR numbers of box 0, offsets in the box's PCI
+ * function, or offsets from its physical address; UPMU_SIM_NO_REGISTER: the type has no such register.
+ */
 struct upmu_sim_unit_type {
     const char *name;
     uint8_t style;
@@ -109,9 +112,9 @@ struct upmu_sim_unit_type {
     uint8_t fixed_width; /* 0: no fixed counter */
     uint8_t select_step; /* PCI, MMIO: 8: a select has a high dword */
     uint8_t counter_step;
-    uint8_t bits; /* MMIO: bits of an access to a counter, 32 or 64 */
+    uint8_t bits; /* MMIO: width of a counter's register, 32 or 64 */
     uint8_t filters;
-    uint8_t threshold; /* number of threshold bits, from bit 24 on */
+    uint8_t threshold; /* how many bits of a select, from bit 24 on, are the threshold */
     uint16_t quirks;
     uint32_t control;
     uint32_t select;
@@ -120,37 +123,37 @@ struct upmu_sim_unit_type {
     uint32_t fixed_counter;
     uint32_t status;
     uint32_t filter[UPMU_SIM_UNIT_FILTERS];
-    uint64_t select_bits; /* writable bits besides 17, 20 and the enable bit */
+    uint64_t select_bits; /* bits of a select that can be written, besides 17, 20 and the enable bit */
     uint64_t filter_bits[UPMU_SIM_UNIT_FILTERS];
-    const struct upmu_sim_free *free; /* free-running counters, one after the other; `counters` is their number */
-    uint32_t global; /* ADL's IMC: the memory controller has a copy of the box control here */
+    const struct upmu_sim_free *free; /* style FREE: the groups of counters; `counters` is how many all have */
+    uint32_t global; /* ADL's IMC: offset of a second box control, that of the whole memory controller */
     const struct upmu_sim_unit_tie *ties;
     const struct upmu_sim_unit_use *uses;
 };
 
 /* ---- Machines ---- */
 
-/* A PCI function of every package: which of the package's buses; device and function; device id. */
+/* A PCI function that each package has: `bus` is an index in upmu_sim_machine.bus[package], `device` the device id. */
 struct upmu_sim_pci_place {
     uint8_t bus;
     uint8_t devfn;
     uint16_t device;
 };
 
-/* The boxes of one type on each die. */
+/* A row of upmu_sim_machine.units: the boxes of one type, and where they are. Each die has the same ones. */
 struct upmu_sim_unit_row {
     const struct upmu_sim_unit_type *type;
     uint8_t count;
-    uint64_t absent;                         /* bit n: box n is fused off or hidden */
-    uint32_t step;                           /* distance from box to box: MSR numbers, or bytes of memory */
-    const uint16_t *list;                    /* MSR: a list of distances, instead of `step` */
+    uint64_t absent;                         /* mask: bit n is set if box n is fused off or hidden */
+    uint32_t step;                           /* distance from a box to the next, in MSR numbers or in bytes */
+    const uint16_t *list;                    /* MSR: distance of each box from box 0; NULL: by `step` */
     const struct upmu_sim_pci_place *place;  /* PCI */
-    const struct upmu_sim_pci_place *second; /* companion functions of the first boxes */
+    const struct upmu_sim_pci_place *second; /* companion functions of the first `seconds` boxes */
     uint8_t seconds;
-    uint8_t group;       /* MMIO: number of boxes in a group */
-    uint32_t group_step; /* MMIO: distance from group to group in bytes; 0: there is one group */
+    uint8_t group;       /* MMIO: how many boxes a group has; 0: no groups */
+    uint32_t group_step; /* MMIO: bytes from the first box of a group to that of the next */
     uint64_t physical;   /* MMIO: address of box 0 on die 0; dies are UPMU_SIM_DIE_BYTES apart */
-    const uint16_t *ids; /* numbers of the boxes, instead of 0, 1, 2 … */
+    const uint16_t *ids; /* numbers by which the machine names the boxes; NULL: 0, 1, 2 … */
 };
 
 #define UPMU_SIM_DIE_BYTES (UINT64_C(1) << 36)
@@ -177,13 +180,16 @@ struct upmu_sim_msr_value {
 
 enum upmu_sim_global {
     UPMU_SIM_GLOBAL_NONE,
-    UPMU_SIM_GLOBAL_NHM,    /* 391H to 393H: bits 7:0 and 32 */
+    UPMU_SIM_GLOBAL_NHM,    /* control: bit n enables general counter n, bit 32 the fixed one */
     UPMU_SIM_GLOBAL_CLIENT, /* bit 29 lets all boxes with the quirk PACKAGE count */
-    UPMU_SIM_GLOBAL_LATCH,  /* one bit freezes, another one ends the freeze; the register reads 0 */
-    UPMU_SIM_GLOBAL_LEVEL   /* bit 0 freezes while it is set */
+    UPMU_SIM_GLOBAL_LATCH,  /* a written freeze_bit freezes, unfreeze_bit ends it; reads 0 */
+    UPMU_SIM_GLOBAL_LEVEL   /* units are frozen while bit 0 is set */
 };
 
-/* A row of a discovery table, which is in memory behind a BAR of function 09A7H. */
+/*
+ * An entry for one unit in a discovery table, which is in memory at the address in a BAR of the PCI function with
+ * device id 09A7H.
+ */
 struct upmu_sim_table_row {
     uint8_t access; /* 0 MSR, 1 MMIO, 2 PCI, 0xff: an empty row of ones */
     uint8_t counters;
@@ -193,34 +199,34 @@ struct upmu_sim_table_row {
     uint16_t type;
     uint16_t id;
     uint64_t address; /* address of the unit's control on package 0 */
-    uint64_t package; /* distance to the same address on package 1 */
+    uint64_t package; /* address on package 1 less that on package 0 */
 };
 
 struct upmu_sim_machine {
     const char *name;
     const char *about;
     const char *core; /* profile of the cores */
-    uint32_t signature; /* CPUID.1:EAX of the cores; 0: that of the profile */
+    uint32_t signature; /* CPUID.1:EAX in place of the profile's; 0: the profile's */
     uint8_t packages;
     uint8_t dies; /* dies of a package */
     uint8_t llcs; /* LLCs of a die */
     uint8_t cpus;
-    uint8_t cores;   /* cores of a package by CPUID; 0: as many as the model has */
+    uint8_t cores;   /* how many cores a package has by CPUID; 0: as many as it has CPUs */
     uint8_t segment; /* PCI segment */
     uint8_t global; /* enum upmu_sim_global */
     uint8_t freeze_bit;
     uint8_t unfreeze_bit;
     bool starts_frozen;
-    bool bar_bit_0; /* client: BAR 48H is valid only with bit 0 */
+    bool bar_bit_0; /* client: units in memory are there only with bit 0 of BAR 48H */
     uint32_t global_control;
-    uint32_t global_status; /* 0: no such register. Cleared by the register behind it (NHM, client), or by writing 1 */
-    uint8_t bus[2][6];      /* bus numbers of each package */
-    const struct upmu_sim_unit_row *units; /* the list ends with a row of type NULL */
+    uint32_t global_status; /* MSR; 0: none. A 1 clears, written here or (NHM, client) to the next MSR */
+    uint8_t bus[2][6];      /* by package: its bus numbers */
+    const struct upmu_sim_unit_row *units; /* the boxes; a row of type NULL ends the list */
     const struct upmu_sim_pci_register *functions;
-    const struct upmu_sim_msr_value *values;       /* the list ends with an entry of msr 0 */
-    const struct upmu_sim_table_row *table;        /* discovery table; NULL: the machine has none */
+    const struct upmu_sim_msr_value *values;       /* read-only MSRs; an entry of msr 0 ends the list; may be NULL */
+    const struct upmu_sim_table_row *table;        /* the discovery table of each package; NULL: no table */
     uint16_t table_rows;
-    uint64_t table_address; /* address of package 0's table */
+    uint64_t table_address; /* physical address of package 0's table */
 };
 
 /*
@@ -235,24 +241,24 @@ const struct upmu_sim_machine *upmu_sim_machine_at(unsigned index);
 struct upmu_sim_unit_counter {
     uint64_t value;
     uint64_t select;
-    uint64_t counted; /* all events that the counter ever counted: the truth, which writes do not change */
+    uint64_t counted; /* for tests: all events that the counter ever counted; writes and wraps do not change it */
     uint32_t high;    /* PCI: high dword of the select as written: takes effect with the low one */
     uint32_t wraps;
 };
 
-/* A box. The fixed counter follows the others in `counter`. */
+/* A box. In `counter`, general counters are followed by the fixed one, at index type->counters. */
 struct upmu_sim_unit {
     const struct upmu_sim_unit_type *type;
     const struct upmu_sim_unit_row *row;
     uint64_t base;     /* MSR: is added to the type's MSR numbers; PCI: `where` of the hooks; MMIO: physical address */
-    uint32_t second;   /* PCI: `where` of the companion; 0: no companion */
-    uint8_t die;       /* number of the die in the machine */
-    uint8_t llc;       /* number of the LLC in the machine */
-    uint8_t index;     /* index among the boxes of its type on its die */
-    uint16_t number;   /* number by which the machine names the box */
+    uint32_t second;   /* PCI: `where` of the companion function; 0: the box has none */
+    uint8_t die;       /* number of the die, counted through all packages */
+    uint8_t llc;       /* number of the LLC, counted through all packages */
+    uint8_t index;     /* index of the box among those of its type on its die */
+    uint16_t number;   /* number by which the machine names the box (row->ids) */
     bool absent;       /* fused off, or hidden */
-    bool frozen;       /* ADL's IMC: frozen by the controller's copy of control */
-    int8_t manager;    /* the CPU that has written to the box; -1: none yet */
+    bool frozen;       /* ADL's IMC: bit 0 of the memory controller's own control is set */
+    int8_t manager;    /* the CPU that last wrote to the box; -1: none since upmu_sim_hand_over() */
     uint32_t control;
     uint32_t resets_seen; /* S-box: which of the bits 0, 1, 16 of control were ever written as 1 */
     uint64_t status;
@@ -297,16 +303,16 @@ struct upmu_sim_uncore {
     struct upmu_sim_mapping mapping[UPMU_SIM_MAPPINGS];
 
     /* Settings for tests */
-    bool no_ecam;             /* configuration space has 256 bytes only */
-    bool chain_loops;         /* the last capability of the table's function leads back to an earlier one */
-    bool bar_off;             /* client: BAR 48H is not enabled */
-    bool no_u_boxes;          /* U-box functions are hidden */
-    bool many_managers;       /* any CPU may write, until this is cleared */
-    uint32_t dies_excluded;   /* bit n: accesses to MSRs of die n are mistakes (CHECK_U_DIE) */
+    bool no_ecam;             /* accesses to configuration space from offset 100H on fail */
+    bool chain_loops;         /* capabilities of the discovery table's function are a loop */
+    bool bar_off;             /* client: bit 0 of BAR 48H is 0 */
+    bool no_u_boxes;          /* PCI functions of U-boxes, which tell the nodes, are hidden */
+    bool many_managers;       /* while true, any CPU may write to a unit (no CHECK_U_MANAGER) */
+    uint32_t dies_excluded;   /* bit n: an access to units' MSRs of die n is a violation of CHECK_U_DIE */
     uint32_t accesses_left;   /* the n-th access from now on is a mistake; 0: none is */
     uint32_t ns_per_access;   /* time of an access to a box, in addition to sim->ns_per_access */
-    uint32_t refused_map;     /* the n-th mapping from now on is refused; 0: none */
-    upmu_sim_on_table *table; /* function that may change the discovery table; NULL: none */
+    uint32_t refused_map;     /* the n-th call of mmio_map from now on returns NULL; 0: no call does */
+    upmu_sim_on_table *table; /* called at each read of the discovery table; NULL: not called */
 
     /* Results for tests */
     uint32_t unit_reads; /* reads of boxes' registers in any space; global registers excluded */
@@ -320,26 +326,32 @@ struct upmu_sim_uncore {
     unsigned remote_depth;
 };
 
-/* Make `sim` this machine: profile, number of CPUs, hooks. Calls upmu_sim_init(). */
+/*
+ * Make `sim` and `uncore` this machine after reset: calls upmu_sim_init() with its profile and number of CPUs, sets the
+ * hooks for PCI and memory, places the CPUs on dies and makes the boxes, whose counters have made-up values.
+ */
 void upmu_sim_uncore_init(struct upmu_sim_uncore *uncore, struct upmu_sim *sim, const struct upmu_sim_machine *machine);
 
-/* Return the index-th box of a type on a die of the machine; NULL: there is none. */
+/* Return box number `index` (from 0) of a type, by name ("imc"), on a die of the machine; NULL: the die lacks it. */
 struct upmu_sim_unit *upmu_sim_unit(struct upmu_sim_uncore *uncore, const char *type, unsigned die, unsigned index);
 
-/* Does this counter count now? The fixed counter has the number type->counters. */
+/*
+ * Does a counter count now: enabled, not frozen, not stopped by the global control, of a present box? The fixed counter
+ * has the number type->counters.
+ */
 bool upmu_sim_unit_runs(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
 
-/* An event that happens at a box. */
+/* An event that happens at a box. upmu_sim_happen() lets each running counter that selects the event count it. */
 struct upmu_sim_happening {
-    uint64_t count;    /* cycles in which the event happens */
-    uint64_t each;     /* how often the event happens in each of these cycles; 0 means 1 */
-    uint64_t runs;     /* for edge: number of runs in which these cycles come; 0 means 1 */
+    uint64_t count;    /* in how many cycles the event happens */
+    uint64_t each;     /* how often in each of these cycles; 0 means 1 */
+    uint64_t runs;     /* for edge: in how many unbroken runs these cycles come; 0 means 1 */
     uint16_t event;    /* event code, put together from the select's bits by the type's layout */
-    uint16_t umask;    /* unit mask; with `some`, one of its bits is enough */
-    uint32_t extended; /* select bits 63:32 that are not threshold or event */
+    uint16_t umask;    /* unit mask that a select must have; with `some`, one common bit is enough */
+    uint32_t extended; /* what a select must have in bits 63:32, threshold and event left out */
     bool some;
-    uint8_t filtered; /* how many filter words are compared, from 0 on */
-    uint64_t filter[UPMU_SIM_UNIT_FILTERS];      /* the event counts only while the box's filter has this value */
+    uint8_t filtered; /* how many of the box's filters are compared, from filter 0 on */
+    uint64_t filter[UPMU_SIM_UNIT_FILTERS];      /* value that the box's filter must have to count the event */
     uint64_t filter_mask[UPMU_SIM_UNIT_FILTERS]; /* bits of `filter` that are compared */
 };
 void upmu_sim_happen(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit,
@@ -350,9 +362,9 @@ void upmu_sim_clock(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, 
 void upmu_sim_flow(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t count);
 
 /*
- * A load on a die, shared by its controllers and slices: cache lines read from and written to memory, look-ups in the
- * last-level cache and misses among them. upmu_sim_events() calls upmu_sim_traffic() for the last-level cache's
- * references and misses of a burst.
+ * Memory traffic on a die: cache lines read from and written to memory, look-ups in the last-level cache and misses
+ * among them. upmu_sim_traffic() deals it out evenly to the present boxes of each type whose events count it.
+ * upmu_sim_events() calls the function for the last-level cache's references and misses of a burst.
  */
 struct upmu_sim_load {
     uint64_t reads;
@@ -368,13 +380,16 @@ uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct 
 /* Set the value of a counter without an access: for a test near a wrap. */
 void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
 
-/* Let other software use a counter, which is enabled with this select. */
+/*
+ * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and on
+ * machines with a global enable (NHM, clients) that is set.
+ */
 void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
 
 /* Forget which CPU has written to each box: after a hand-over another CPU may write without a violation. */
 void upmu_sim_hand_over(struct upmu_sim_uncore *uncore);
 
-/* The hooks, as in struct upmu_port; the context is the struct upmu_sim. */
+/* The hooks of struct upmu_port for PCI and memory, which upmu_sim_uncore_init() sets; the context is the upmu_sim. */
 bool upmu_sim_uncore_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value);
 bool upmu_sim_uncore_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value);
 void *upmu_sim_uncore_map(void *context, uint64_t physical, size_t bytes);

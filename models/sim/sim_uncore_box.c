@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a box: which register an address is, what reads and writes do, mistakes of the caller.
+ * Registers of a box: which register is at an offset, values of reads, effects of writes, and violations that a write
+ * can be.
  */
 #include "models/sim/sim_uncore_intern.h"
 
 /* ---- Where ---- */
 
 /*
- * Return the index in a row of registers, or `count` if the offset is not in the row. A second dword counts as the same
- * register.
+ * Return the index of the register at an offset among `count` registers of `step` each, the first one at `first`;
+ * `count`: none of them is there. Any offset within a register's step is this register.
  */
 static unsigned su_in_row(uint32_t offset, uint32_t first, unsigned step, unsigned count)
 {
@@ -37,7 +38,10 @@ static struct su_register su_find_free(const struct upmu_sim_unit *unit, uint32_
     return (struct su_register){SU_NOTHING, 0, false, false};
 }
 
-/* Find the select or counter at an offset. A step of 8 leaves room for a high dword. */
+/*
+ * Find the general select or counter at an offset; kind SU_NOTHING: neither. In PCI and memory a register with a step
+ * of 8 has two dwords; `high` of the result tells which one.
+ */
 static struct su_register su_find_counter(const struct upmu_sim_unit_type *type, uint32_t offset)
 {
     bool msr = type->space == UPMU_SIM_SPACE_MSR;
@@ -69,7 +73,7 @@ struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, ui
 
     if (type->style == UPMU_SIM_UNIT_FREE)
         return su_find_free(unit, offset);
-    if (wide) { /* each register has 64 bits */
+    if (wide) { /* each register of this type has 64 bits */
         found.high = offset & 4u;
         offset &= ~4u;
     }
@@ -138,7 +142,7 @@ static bool su_some_run(const struct upmu_sim_uncore *u, const struct upmu_sim_u
     return false;
 }
 
-/* Return the bits of a filter that running counters use. */
+/* Return the mask of the bits of a filter that have an effect on a counter that runs now (type->uses). */
 static uint64_t su_used(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned filter)
 {
     uint64_t bits = 0;
@@ -262,7 +266,10 @@ static bool su_write_select(struct upmu_sim_uncore *u, struct upmu_sim_unit *uni
     return true;
 }
 
-/* Write one dword of a select in configuration space. The select takes effect with the low dword. */
+/*
+ * Write one dword of a select of two dwords. The high one is only kept in counter->high: the whole select takes effect
+ * when the low one is written. With rule U_HIGH_HALF off both take effect at once.
+ */
 static bool su_write_select_half(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                  uint32_t value)
 {
@@ -318,7 +325,7 @@ bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *
                                unsigned bits, uint64_t value)
 {
     if (at.high && (at.kind == SU_CONTROL || at.kind == SU_FILTER))
-        return true; /* the high half does not exist */
+        return true; /* the high half has no bits: ignore the write */
     switch (at.kind) {
     case SU_CONTROL:
         return su_write_control(u, unit, (uint32_t)value);

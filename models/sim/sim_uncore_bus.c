@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units in configuration space and in memory, other functions of the buses, discovery tables.
+ * The hooks for configuration space and memory: registers of units, PCI functions without units, discovery tables,
+ * mappings.
  */
 #include "models/sim/sim_uncore_intern.h"
 
@@ -11,21 +12,27 @@
 /* Vendor and device id of a function 0 that only exists because another function of its device does. */
 #define OTHER_FUNCTION (0x7a00u << 16 | VENDOR_INTEL)
 
-/* Addresses of mappings, one after the other. The memory there is never accessed directly. */
+/*
+ * Pointers that mmio_map returns: mapping i begins at MAP_FIRST + i * MAP_STEP, plus the low 12 bits of the physical
+ * address. No memory is there: callers must use the hooks.
+ */
 #define MAP_FIRST 0x40000000u
 #define MAP_STEP 0x200000u
 
-/* How far a box's registers reach from its address. */
+/* All registers of a box in memory are less than this many bytes from the box's address. */
 #define BOX_BYTES 0x6000u
 
 #define TABLE_STRIDE 8u
 #define TABLE_BYTES 0x10000u
 
-/* The last capability of the table's function, and a value that makes it lead back to the one before. */
+/*
+ * Offset of the last extended capability in the discovery table's function, and bits that make its head point to the
+ * capability before it (120H).
+ */
 #define TABLE_LAST_CAPABILITY 0x140u
 #define TABLE_LOOP 0x12000000u
 
-/* ---- Configuration space ---- */
+/* ---- Configuration space: which functions exist, their registers, the hooks ---- */
 
 /* Has the machine a function on the bus of `where`? Most buses that a caller searches have none. */
 static bool su_bus(const struct upmu_sim_uncore *u, uint32_t where)
@@ -48,7 +55,7 @@ static struct upmu_sim_unit *su_function(struct upmu_sim_uncore *u, uint32_t whe
     return NULL;
 }
 
-/* Return the box whose filters are in this function; NULL: no box has. */
+/* Return the present box whose filters are in this PCI function, its companion; NULL: no box's are. */
 static struct upmu_sim_unit *su_companion(struct upmu_sim_uncore *u, uint32_t where)
 {
     for (unsigned i = 0; i < u->units; i++) {
@@ -100,7 +107,7 @@ static bool su_other(const struct upmu_sim_uncore *u, uint32_t where, uint32_t o
     return false;
 }
 
-/* Does some function of this device exist? Then its function 0 does, too. */
+/* Does any function of the device exist whose function 0 is `where`? If so, function 0 exists, too. */
 static bool su_device(struct upmu_sim_uncore *u, uint32_t where)
 {
     for (uint32_t function = 0; function < 8; function++) {
@@ -193,7 +200,10 @@ static void su_pci_store(struct upmu_sim_uncore *u, uint32_t where, uint32_t off
     (void)upmu_sim_uncore_box_write(u, unit, at, 32, value);
 }
 
-/* Check the offset of an access; true: the access may go on. */
+/*
+ * Record a violation if the offset of an access is no multiple of 4 or above FFFH. Returns false if the access fails:
+ * from offset 100H on in a configuration space without ECAM.
+ */
 static bool su_check_offset(struct upmu_sim_uncore *u, uint32_t where, uint32_t offset)
 {
     if ((offset & 3u || offset >= 0x1000) && su_on(u, UPMU_SIM_RULE_CHECK_U_WIDTH))
@@ -226,7 +236,7 @@ bool upmu_sim_uncore_pci_write(void *context, uint32_t where, uint32_t offset, u
     return done;
 }
 
-/* ---- Discovery tables ---- */
+/* ---- Discovery tables: what a read finds in them ---- */
 
 /*
  * Read the word of 8 bytes at a physical address from a package's table; false: the address is outside of the tables.
@@ -330,7 +340,7 @@ void upmu_sim_uncore_unmap(void *context, void *pointer, size_t bytes)
     u->mapping[slot].live = false;
 }
 
-/* Return the box that has a register at this address; NULL: there is none. */
+/* Return the present box with a register at a physical address, and the register; NULL: no box has one there. */
 static struct upmu_sim_unit *su_memory_box(struct upmu_sim_uncore *u, uint64_t physical, struct su_register *out_at)
 {
     if (u->machine->bar_bit_0 && u->bar_off && su_on(u, UPMU_SIM_RULE_U_BAR))
@@ -356,7 +366,7 @@ static void su_check_width(struct upmu_sim_uncore *u, uint64_t physical, unsigne
         upmu_sim_violate(u->sim, "memory is accessed unaligned or too wide", (uint32_t)physical, bits);
 }
 
-/* Return the 32 bits at a physical address. */
+/* Return the 32 bits at a physical address: of a box's register or of a discovery table; else all ones. */
 static uint32_t su_memory_dword(struct upmu_sim_uncore *u, uint64_t physical)
 {
     struct su_register at;
@@ -404,7 +414,7 @@ static void su_memory_write(struct upmu_sim_uncore *u, uint64_t physical, unsign
     (void)upmu_sim_uncore_box_write(u, unit, at, bits, value);
 }
 
-/* Find the physical address of an access; false: the access is outside of all mappings. */
+/* Find the physical address of an access; false, and a violation: the access is not within one mapping. */
 static bool su_resolve(struct upmu_sim_uncore *u, const volatile void *pointer, unsigned bits, uint64_t *out_physical)
 {
     if (su_mapping_of(u, (uintptr_t)pointer, bits / 8u, out_physical) < UPMU_SIM_MAPPINGS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When counters of uncore units count, and what their overflows do.
+ * When counters of uncore units count, which events they count and how much, what overflows do; functions by which
+ * tests let events happen.
  */
 #include "models/sim/sim_uncore_intern.h"
 
@@ -103,7 +104,7 @@ bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struc
     return false;
 }
 
-/* ---- The event of a select ---- */
+/* ---- Does a counter count an event: event and unit mask of its select, ties, filters, threshold ---- */
 
 struct su_event {
     uint32_t event;
@@ -189,7 +190,10 @@ static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_s
     return false;
 }
 
-/* Apply threshold, invert and edge. Returns how much the counter counts. */
+/*
+ * Return how much a counter counts of an event with the threshold, invert and edge of its select: without any of them
+ * each occurrence, otherwise the cycles that meet the condition or, with edge, their runs.
+ */
 static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
                             const struct upmu_sim_happening *happening)
 {

@@ -91,7 +91,7 @@ void upmu_sim_uncore_init(struct upmu_sim_uncore *u, struct upmu_sim *sim, const
     u->core.about = machine->about;
     if (machine->signature != 0)
         u->core.signature = machine->signature;
-    u->core.flags &= ~UPMU_SIM_SMT; /* no two CPUs are hyper-threads of one core */
+    u->core.flags &= ~UPMU_SIM_SMT; /* each CPU is a core of its own, without hyper-threads */
     upmu_sim_init(sim, &u->core, machine->cpus);
     u->sim = sim;
     sim->uncore = u;

@@ -21,7 +21,7 @@
 #define SU_RESET_BIT 17u
 #define SU_OVERFLOW_BIT 20u
 
-/* The kind of register of a box that an address belongs to. */
+/* The kind of a box's register; SU_GLOBAL_COPY: the second box control of ADL's IMC (upmu_sim_unit_type.global). */
 enum su_kind {
     SU_NOTHING,
     SU_CONTROL,
@@ -34,9 +34,9 @@ enum su_kind {
 
 struct su_register {
     enum su_kind kind;
-    unsigned index; /* number of the counter (the fixed one: type->counters), or of the filter */
-    bool high;      /* the access is to the high dword */
-    bool wide;      /* the register has 64 bits in memory */
+    unsigned index; /* of SU_SELECT, SU_COUNTER: the counter (fixed: type->counters); SU_FILTER: the filter */
+    bool high;      /* the offset is that of the register's high dword */
+    bool wide;      /* the register is in memory and has 64 bits */
 };
 
 /*
@@ -46,7 +46,7 @@ struct su_register {
 
 struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, uint32_t offset);
 
-/* Return the register's whole value. */
+/* Return the whole value of a register, of both dwords, whatever at.high is; 0 for SU_NOTHING. */
 uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at);
 
 /* Write `bits` bits of a register: 32 (the half that `at.high` says) or 64. False: #GP. */
@@ -58,7 +58,7 @@ bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *
 bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
 bool upmu_sim_uncore_count_enabled(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
                                    uint64_t select);
-/* Does a counter of other software run on this unit? */
+/* Does any counter of the unit run that other software uses (upmu_sim_stranger())? */
 bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
 
 /* sim_uncore_bus.c */
@@ -82,7 +82,10 @@ static inline unsigned su_package(const struct upmu_sim_uncore *u, unsigned die)
     return die / u->machine->dies;
 }
 
-/* Check and count an access to a unit by one of its own registers. */
+/*
+ * Note an access to a register of a unit: its time passes, and it is counted. Violations: an MSR of an excluded die; a
+ * write by another CPU than the last one that wrote to the unit.
+ */
 void upmu_sim_uncore_touch(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t address, bool writes);
 
 #endif

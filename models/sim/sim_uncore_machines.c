@@ -15,11 +15,13 @@
 
 /* clang-format off */
 
-/* ---- Nehalem-EP: two packages, MSRs only ---- */
+/* ---- "nhm": Nehalem-EP, two packages, units by MSRs only ---- */
 
 static const struct upmu_sim_unit_row nhm_units[] = {{.type = &upmu_sim_nhm_uncore, .count = 1}, UNITS_END};
 
-/* ---- Sandy Bridge: two cores, so two C-boxes, although MSR 396H counts the graphics as well ---- */
+/*
+ * ---- "snb": Sandy Bridge; two of four C-boxes exist, although MSR 396H has 3, since it counts the graphics, too ----
+ */
 
 static const struct upmu_sim_unit_row snb_units[] = {
     {.type = &upmu_sim_snb_cbox, .count = 4, .absent = 0xc, .step = 0x10},
@@ -33,7 +35,7 @@ static const struct upmu_sim_pci_register snb_functions[] = {
     FUNCTIONS_END};
 static const struct upmu_sim_msr_value snb_values[] = {{0x396, BOTH(3)}, VALUES_END};
 
-/* ---- Skylake-SP: U-boxes on the lowest bus of each package ---- */
+/* ---- "skx2": Skylake-SP; the U-box, which has the node, is on the lowest bus of each package ---- */
 
 static const struct upmu_sim_pci_place skx_imc_places[] = {
     {2, FUNCTION(10, 2), 0x2042}, {2, FUNCTION(10, 6), 0x2046}, {2, FUNCTION(11, 2), 0x204a},
@@ -59,7 +61,10 @@ static const struct upmu_sim_unit_row skx_units[] = {
     {.type = &upmu_sim_skx_m2pcie, .count = 4, .place = skx_m2pcie_places},
     {.type = &upmu_sim_skx_m3upi, .count = 3, .absent = 4, .place = skx_m3upi_places},
     UNITS_END};
-/* Package 0 is node 1, package 1 is node 5; six CHAs, whose bits have holes between them. */
+/*
+ * Registers of the U-box: package 0 is node 1, package 1 is node 5. Register 9CH of function 2083H has a bit for each
+ * of the six CHAs; the bits are not adjacent.
+ */
 static const struct upmu_sim_pci_register skx_functions[] = {
     {0, FUNCTION(8, 0), 0, ID(0x2014u)}, {0, FUNCTION(8, 0), 0xc0, {0xf1, 0xf5}},
     {0, FUNCTION(8, 0), 0xd4, BOTH(1 | 5 << 3)},
@@ -68,7 +73,7 @@ static const struct upmu_sim_pci_register skx_functions[] = {
 static const struct upmu_sim_msr_value skx_values[] = {
     {0x300, {UINT64_C(0x800000005d321600), UINT64_C(0x80000000ddb29680)}}, VALUES_END};
 
-/* ---- Haswell-EP: U-boxes on the highest bus of each package ---- */
+/* ---- "hsx2": Haswell-EP; the U-box, which has the node, is on the highest bus of each package ---- */
 
 static const struct upmu_sim_pci_place hsx_ha_places[] = {{1, FUNCTION(18, 1), 0x2f30}, {1, FUNCTION(18, 5), 0x2f38}};
 static const struct upmu_sim_pci_place hsx_imc_places[] = {
@@ -94,14 +99,14 @@ static const struct upmu_sim_unit_row hsx_units[] = {
     {.type = &upmu_sim_hsx_r2pcie, .count = 1, .place = hsx_r2pcie_places},
     {.type = &upmu_sim_hsx_r3qpi, .count = 3, .place = hsx_r3qpi_places},
     UNITS_END};
-/* Package 0 is node 6, package 1 is node 0. */
+/* Registers of the U-box (2F1EH): package 0 is node 6, package 1 is node 0. */
 static const struct upmu_sim_pci_register hsx_functions[] = {
     {1, FUNCTION(16, 5), 0, ID(0x2f1eu)}, {1, FUNCTION(16, 5), 0x40, {0x10006, 0x10000}},
     {1, FUNCTION(16, 5), 0x54, BOTH(06 | 0 << 3 | 0x00b6db40)},
     {1, FUNCTION(30, 3), 0, ID(0x2fc0u)}, {1, FUNCTION(30, 3), 0x94, BOTH(0x3f)},
     FUNCTIONS_END};
 
-/* ---- Broadwell-EP: all four S-boxes, a companion function for each link ---- */
+/* ---- "bdx2": Broadwell-EP; four S-boxes exist, and a companion function for each of the links ---- */
 
 static const struct upmu_sim_pci_place bdx_ha_places[] = {{1, FUNCTION(18, 1), 0x6f30}, {1, FUNCTION(18, 5), 0x6f38}};
 static const struct upmu_sim_pci_place bdx_imc_places[] = {
@@ -129,14 +134,14 @@ static const struct upmu_sim_unit_row bdx_units[] = {
     {.type = &upmu_sim_bdx_r2pcie, .count = 1, .place = bdx_r2pcie_places},
     {.type = &upmu_sim_bdx_r3qpi, .count = 3, .absent = 4, .place = bdx_r3qpi_places},
     UNITS_END};
-/* Package 0 is node 3, package 1 is node 2. */
+/* Registers of the U-box (6F1EH): package 0 is node 3, package 1 is node 2. */
 static const struct upmu_sim_pci_register bdx_functions[] = {
     {1, FUNCTION(16, 5), 0, ID(0x6f1eu)}, {1, FUNCTION(16, 5), 0x40, {0x10003, 0x10002}},
     {1, FUNCTION(16, 5), 0x54, BOTH(3 | 2 << 3 | 0x00924900)},
     {1, FUNCTION(30, 3), 0, ID(0x6fc0u)}, {1, FUNCTION(30, 3), 0x94, BOTH(0xc0)},
     FUNCTIONS_END};
 
-/* ---- Knights Landing: all 38 slices count, although tiles are off; devices' numbers repeat ---- */
+/* ---- "knl1": Knights Landing; 38 cache slices, more than tiles; boxes of a type have the same PCI device id ---- */
 
 static const struct upmu_sim_pci_place knl_imc_uclk_places[] = {
     {1, FUNCTION(10, 0), 0x7841}, {1, FUNCTION(11, 0), 0x7841}};
@@ -168,7 +173,7 @@ static const struct upmu_sim_pci_register knl_functions[] = {
     {0, FUNCTION(0, 0), 0, ID(0x7801u)}, {1, FUNCTION(8, 0), 0, ID(0x7840u)}, {1, FUNCTION(9, 0), 0, ID(0x7840u)},
     FUNCTIONS_END};
 
-/* ---- Ice Lake-SP: memory controllers in memory, two of three channels ---- */
+/* ---- "icx": Ice Lake-SP; memory controllers are in memory, and two of three channels of each exist ---- */
 
 static const uint16_t icx_cha_list[] = {0, 0xe, 0x1c, 0x2a, 0x38, 0x46, 0x54, 0x62, 0x70, 0x7e, 0x8c, 0x9a, 0xa8, 0xb6,
     0xc4, 0xd2, 0xe0, 0xee, 0x10a, 0x118, 0x126, 0x134, 0x142, 0x150, 0x15e, 0x16c, 0x17a, 0x188, 0x196, 0x1a4, 0x1b2,
@@ -196,7 +201,7 @@ static const struct upmu_sim_unit_row icx_units[] = {
      .physical = UINT64_C(0x101122800)},
     {.type = &upmu_sim_icx_imc_free, .count = 4, .group = 1, .group_step = 0x100000, .physical = UINT64_C(0x101100000)},
     UNITS_END};
-/* 37 CHAs: 28 of CAPID6 and 9 of CAPID7. */
+/* Registers 9CH and A0H of function 345BH (CAPID6, CAPID7) have 28 and 9 bits set: 37 CHAs exist. */
 static const struct upmu_sim_pci_register icx_functions[] = {
     {0, FUNCTION(0, 0), 0, ID(0x3450u)}, {0, FUNCTION(0, 0), 0xc0, BOTH(2)}, {0, FUNCTION(0, 0), 0xd4, BOTH(2)},
     {0, FUNCTION(0, 1), 0, ID(0x3451u)}, {0, FUNCTION(0, 1), 0xd0, BOTH(0xe0000202)},
@@ -206,7 +211,7 @@ static const struct upmu_sim_pci_register icx_functions[] = {
     {1, FUNCTION(30, 3), 0xa0, BOTH(0x2dd5)},
     FUNCTIONS_END};
 
-/* ---- Alder Lake: the second memory controller's address carries into the high dword ---- */
+/* ---- "adl": Alder Lake; the address of the second memory controller has another high dword than BAR 48H ---- */
 
 static const struct upmu_sim_unit_row adl_units[] = {
     {.type = &upmu_sim_adl_cbox, .count = 4, .absent = 8, .step = 8},
@@ -221,7 +226,7 @@ static const struct upmu_sim_pci_register adl_functions[] = {
     FUNCTIONS_END};
 static const struct upmu_sim_msr_value adl_values[] = {{0x396, BOTH(0x13)}, VALUES_END};
 
-/* ---- Sapphire Rapids: self-describing, where the table is right ---- */
+/* ---- "spr", "emr": Sapphire and Emerald Rapids; a discovery table lists the units, with mistakes in it ---- */
 
 static const uint16_t spr_cha_ids[] = {0, 1, 2, 5, 9, 14};
 static const struct upmu_sim_pci_place spr_m2m_places[] = {{0, FUNCTION(12, 0), 0x324a}, {0, FUNCTION(13, 0), 0x324a}};
@@ -245,7 +250,7 @@ static const struct upmu_sim_msr_value spr_values[] = {{0x2ffe, BOTH(0)}, VALUES
 #define BUS_STEP PCI_FORM(0x80, 0, 0)
 static const struct upmu_sim_table_row spr_table[] = {
     {0, 4, 2, 48, 8, 0, 0, 0x2000, 0}, {0, 4, 2, 48, 8, 0, 1, 0x2010, 0}, {0, 4, 2, 48, 8, 0, 2, 0x2020, 0},
-    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0xff, 0, 0, 0, 0, 0, 0, 0, 0}, /* empty rows: all zeros, all ones */
+    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0xff, 0, 0, 0, 0, 0, 0, 0, 0}, /* empty entries: all zeros, all ones */
     {0, 4, 2, 48, 8, 0, 5, 0x2030, 0}, {0, 4, 2, 48, 8, 0, 9, 0x2040, 0}, {0, 4, 2, 48, 8, 0, 14, 0x2050, 0},
     {3, 4, 2, 48, 8, 0, 15, 0x2060, 0}, /* no such access */
     {0, 4, 2, 48, 8, 1, 0, 0x3000, 0}, {0, 4, 2, 48, 8, 1, 1, 0x3010, 0},
@@ -255,7 +260,7 @@ static const struct upmu_sim_table_row spr_table[] = {
     {1, 4, 0x40, 48, 8, 6, 3, UINT64_C(0x101226800), UPMU_SIM_DIE_BYTES},
     {2, 4, 0x30, 48, 8, 7, 0, PCI_FORM(0x7e, FUNCTION(12, 0), 0x438), BUS_STEP},
     {2, 4, 0x30, 48, 8, 7, 1, PCI_FORM(0x7e, FUNCTION(13, 0), 0x438), BUS_STEP},
-    /* Types 8 and 9 are known to be wrong in such tables: these addresses lead nowhere. */
+    /* Entries of types 8 and 9 are known to be wrong in real tables: no unit is at these two addresses. */
     {2, 4, 0x38, 48, 8, 8, 0, PCI_FORM(0x7e, FUNCTION(20, 1), 0x318), BUS_STEP},
     {2, 4, 0x38, 48, 8, 9, 0, PCI_FORM(0x7e, FUNCTION(21, 1), 0x0a0), BUS_STEP},
     {0, 4, 2, 48, 0, 77, 1, 0x4010, 0}, /* no counters */
@@ -267,7 +272,8 @@ static const struct upmu_sim_pci_register spr_functions[] = {
     {0, FUNCTION(0, 1), 0, ID(0x3251u)}, {0, FUNCTION(0, 1), 0xd0, {0x202, 0x2202}},
     {0, FUNCTION(0, 1), 0xd8, BOTH(0x100)}, {0, FUNCTION(0, 1), 0xdc, BOTH(0x200)},
     /*
-     * The table's function has three capabilities: one of another kind, one that is not about counters, the right one.
+     * Function 09A7H, whose BAR has the table's address, has three extended capabilities: at 100H one of another kind,
+     * at 120H a vendor's (DVSEC) that is not about counters, at 140H the right one.
      */
     {1, FUNCTION(3, 0), 0, ID(0x09a7u)}, {1, FUNCTION(3, 0), 0x10, BOTH(0xc0000004)},
     {1, FUNCTION(3, 0), 0x14, {4, 0x14}},
@@ -289,7 +295,7 @@ static const struct upmu_sim_unit_row zen4_units[] = {
     {.type = &upmu_sim_zen4_umc, .count = 2, .step = 8},
     UNITS_END};
 
-/* ---- The host's own devices: by MSR, on PCI (segment 1), in memory ---- */
+/* ---- "lab": devices of the host's own types, by MSR, on PCI (segment 1) and in memory ---- */
 
 static const struct upmu_sim_pci_place lab_link_places[] = {{0, FUNCTION(3, 0), 0x7ab1}, {0, FUNCTION(4, 0), 0x7ab1}};
 static const struct upmu_sim_unit_row lab_units[] = {
@@ -299,7 +305,7 @@ static const struct upmu_sim_unit_row lab_units[] = {
     {.type = &upmu_sim_lab_sensor, .count = 1, .physical = UINT64_C(0xfe800000)},
     UNITS_END};
 
-/* ---- The list of machines ---- */
+/* ---- The list of machines, and the functions that return one of them ---- */
 
 static const struct upmu_sim_machine machines[] = {
     {.name = "nhm", .about = "two Nehalem-EP packages: uncore counters behind MSRs", .core = "nehalem",

@@ -28,7 +28,7 @@ bool upmu_sim_uncore_port_place(void *context, struct upmu_cpu *cpu, struct upmu
     return false;
 }
 
-/* ---- The machine "lab" ---- */
+/* ---- The hook own_unit of the machine "lab": types and paths of the host's own devices ---- */
 
 static const struct upmu_unit_constraint copro_constraints[] = {{0x36, 0xff, 1}, {0, 0, 0}};
 
@@ -56,7 +56,7 @@ static const struct upmu_unit_type lab_types[] = {
      .rate_mhz = LAB_RATE_MHZ},
 };
 
-/* Paths of the devices, by type, package, number. */
+/* Paths of the devices: index 1 is the type as in lab_types, index 2 the package, index 3 the device's number. */
 static const char *const lab_paths[][2][2] = {
     {{"rack1/rackmeter0", "rack1/rackmeter1"}, {"rack2/rackmeter0", "rack2/rackmeter1"}},
     {{"rack1/blade3/bladelink0", "rack1/blade3/bladelink1"}, {"rack1/blade4/bladelink0", "rack1/blade4/bladelink1"}},

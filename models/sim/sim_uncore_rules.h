@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of uncore units in the silicon model; part of models/sim/sim.h.
+ * The list of rules of uncore units in the silicon model, which models/sim/sim.h includes.
  */
 #ifndef UPMU_SIM_UNCORE_RULES_H
 #define UPMU_SIM_UNCORE_RULES_H
 
 /*
- * Rules in the form of UPMU_SIM_RULES. GUIDE: Intel 327043 (E5-2600 uncore guide); GUIDE2: 329468 (v2); SDM: Intel SDM
- * vol 3 and 4; LX: Linux arch/x86/events/intel/uncore*.c; LXA: Linux arch/x86/events/amd/uncore.c; LKW: LIKWID; choice:
- * no public source, the stricter side.
+ * Rules in the form of UPMU_SIM_RULES: identifier, default, what holds while the rule is 1 (and what the model does
+ * while it is 0), source. GUIDE: Intel 327043 (E5-2600 uncore guide); GUIDE2: 329468 (v2); SDM: Intel SDM vol 3 and 4;
+ * LX: Linux arch/x86/events/intel/uncore*.c; LXA: Linux arch/x86/events/amd/uncore.c; LKW: LIKWID; choice: there is no
+ * public source, and the model is as strict as it can be.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_UNCORE(R)                                                                                      \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The effect of a load on units: look-ups in the last-level cache, lines read from and written to memory. Codes:
+ * What units count of memory traffic (struct upmu_sim_load): look-ups in the last-level cache, lines read from and
+ * written to memory. Codes:
  * Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
  */
 #include "models/sim/sim_uncore_intern.h"
@@ -12,9 +13,9 @@ struct su_traffic {
     const char *machine;
     const char *type;
     uint8_t what;
-    uint16_t event; /* free-running: number of the counter */
+    uint16_t event; /* event code; of a free-running unit, number of the counter */
     uint16_t umask;
-    bool exact; /* the whole unit mask must match, not one bit of it */
+    bool exact; /* a select must have this unit mask; false: one common bit is enough */
 };
 
 /* clang-format off */
@@ -96,7 +97,10 @@ void upmu_sim_traffic(struct upmu_sim_uncore *u, unsigned die, const struct upmu
     }
 }
 
-/* Add the load of a burst: every line that misses is read, every fourth one was dirty and is written back. */
+/*
+ * After a burst, let units of the CPU's die count its references to the last-level cache, the misses among these, the
+ * line that each miss reads, and the line that each fourth miss writes back.
+ */
 void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst)
 {
     const struct upmu_sim_load load = {.reads = burst->llc_misses,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types of uncore boxes. Numbers are from Intel's uncore guides, where Linux 6.12 and LIKWID agree on them. If
- * widths differ, the wider one is used, so that a caller has to mask.
+ * The types of uncore boxes. Addresses, offsets and widths are from Intel's uncore guides, where Linux 6.12 and LIKWID
+ * agree on them. If these sources have different widths of a counter, the model has the greater one.
  */
 #include "models/sim/sim_uncore_types.h"
 
 #define NONE UPMU_SIM_NO_REGISTER
 #define NO_FILTER NONE, NONE, NONE, NONE
 
-/* Select bits of most boxes: threshold 31:24, invert 23, edge 18, unit mask, event. */
+/* Mask of the select bits that most boxes have: threshold 31:24, invert 23, edge 18, unit mask 15:8, event 7:0. */
 #define PLAIN_BITS UINT64_C(0xff84ffff)
 #define HIGH_BITS(mask) (UINT64_C(mask) << 32)
 
 /* clang-format off */
 
-/* ---- Events tied to counters ---- */
+/* ---- Ties: events, by their code, that only the counters of a mask can count ---- */
 
 #define TIE(code, counters) {code, 0xff, counters}
 #define TIES_END {0, 0, 0}
@@ -58,7 +58,7 @@ static const struct upmu_sim_unit_tie icx_m2pcie_ties[] = {TIE(0x14, 3), TIE(0x2
 static const struct upmu_sim_unit_tie icx_m3upi_ties[] = {TIE(0x1c, 1), TIE(0x1d, 1), TIE(0x1e, 1), TIE(0x1f, 1),
     TIE(0x40, 7), TIE(0x4e, 7), TIE(0x4f, 7), TIE(0x50, 7), TIES_END};
 
-/* ---- Filters that selects use ---- */
+/* ---- Uses: bits of a box's filters that have an effect on a counter with a certain select ---- */
 
 #define TID_EN 0x80000u
 #define USES_END {0, 0, 0, 0}
@@ -92,7 +92,7 @@ static const struct upmu_sim_unit_use qpi_uses[] = {
     {0x38, 0xff, 0, 0xffffffff}, {0x38, 0xff, 1, 0xffffffff}, {0x38, 0xff, 2, 0xffffffff}, {0x38, 0xff, 3, 0xffffffff},
     USES_END};
 
-/* ---- Free-running counters ---- */
+/* ---- Free-running counters: address, step, count, width, distances between boxes ---- */
 
 #define FREE_END {0, 0, 0, 0, 0, NULL}
 
@@ -105,7 +105,7 @@ static const struct upmu_sim_free icx_iio_free_counters[] = {
     {0xa55, 1, 1, 48, 0, icx_io_list}, {0xaa0, 1, 8, 48, 0, icx_bw_list}, FREE_END};
 static const struct upmu_sim_free icx_imc_free_counters[] = {
     {0x22b0, 8, 1, 48, 0, NULL}, {0x2290, 8, 2, 48, 0, NULL}, {0x22a0, 8, 2, 48, 0, NULL}, FREE_END};
-/* Counters of reads, writes, graphics, cores, I/O. */
+/* What the counters of Sandy Bridge's memory controller count: reads and writes; requests of graphics, cores, I/O. */
 static const struct upmu_sim_free snb_imc_counters[] = {
     {0x5050, 4, 2, 32, 0, NULL}, {0x5040, 4, 3, 32, 0, NULL}, FREE_END};
 static const struct upmu_sim_free adl_imc_free_counters[] = {
@@ -114,7 +114,7 @@ static const struct upmu_sim_free spr_iio_free_counters[] = {
     {0x340e, 1, 1, 48, 0x10, NULL}, {0x3800, 1, 8, 48, 0x10, NULL}, {0x3808, 1, 8, 48, 0x10, NULL}, FREE_END};
 static const struct upmu_sim_free lab_counters[] = {{0x10, 8, 2, 64, 0, NULL}, FREE_END};
 
-/* ---- Nehalem, Sandy Bridge ---- */
+/* ---- Types of boxes: Nehalem, Sandy Bridge ---- */
 
 const struct upmu_sim_unit_type upmu_sim_nhm_uncore = {
     .name = "uncore", .style = UPMU_SIM_UNIT_GLOBAL_BITS, .space = UPMU_SIM_SPACE_MSR, .counters = 8, .width = 48,
@@ -141,7 +141,7 @@ const struct upmu_sim_unit_type upmu_sim_snb_imc = {
     .name = "imc", .style = UPMU_SIM_UNIT_FREE, .space = UPMU_SIM_SPACE_MMIO, .counters = 5, .bits = 32,
     .free = snb_imc_counters};
 
-/* ---- Boxes of servers ---- */
+/* ---- Types of boxes of servers: Skylake-SP, Haswell-EP, Broadwell-EP, Knights Landing, Ice Lake-SP ---- */
 
 #define SERVER_MSR \
     .style = UPMU_SIM_UNIT_BOX, .space = UPMU_SIM_SPACE_MSR, .width = 48, .select_step = 1, .counter_step = 1, \
@@ -230,7 +230,7 @@ const struct upmu_sim_unit_type upmu_sim_hsx_r2pcie = {
 const struct upmu_sim_unit_type upmu_sim_hsx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r3qpi_ties};
 
-/* Other boxes of Broadwell-EP are the same as Haswell-EP's. */
+/* The types of Broadwell-EP that differ from Haswell-EP's; for its other boxes the machine has Haswell-EP's types. */
 const struct upmu_sim_unit_type upmu_sim_bdx_cbox = {
     .name = "cbox", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
     .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
@@ -334,7 +334,7 @@ const struct upmu_sim_unit_type upmu_sim_adl_imc_free = {
     .name = "imc_free_running", .style = UPMU_SIM_UNIT_FREE, .space = UPMU_SIM_SPACE_MMIO, .counters = 3, .bits = 64,
     .free = adl_imc_free_counters};
 
-/* ---- Sapphire Rapids ---- */
+/* ---- Types of boxes of Sapphire Rapids, also Emerald Rapids ---- */
 
 #define LIVE_MSR \
     .style = UPMU_SIM_UNIT_LIVE, .space = UPMU_SIM_SPACE_MSR, .counters = 4, .width = 48, .select_step = 1, \
@@ -399,7 +399,7 @@ const struct upmu_sim_unit_type upmu_sim_zen4_umc = {
     .name = "umc", AMD(UINT64_C(0x3ff)), .layout = UPMU_SIM_LAYOUT_AMD_UMC, .counters = 4,
     .quirks = UPMU_SIM_QUIRK_SATURATES | UPMU_SIM_QUIRK_ENABLE_31, .select = 0xc0010800, .counter = 0xc0010801};
 
-/* ---- The host's own devices ---- */
+/* ---- Types of the host's own devices, of the machine "lab" ---- */
 
 const struct upmu_sim_unit_type upmu_sim_lab_meter = {
     .name = "rackmeter", .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .counters = 3, .width = 40,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The types of uncore boxes, for the machines that are made of them.
+ * The types of uncore boxes in sim_uncore_types.c, of which sim_uncore_machines.c makes the machines.
  */
 #ifndef UPMU_SIM_UNCORE_TYPES_H
 #define UPMU_SIM_UNCORE_TYPES_H
