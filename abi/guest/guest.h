@@ -80,7 +80,8 @@ enum upmu_guest_level {
 };
 
 /* Bits of upmu_guest_policy.flags, ORed. */
-#define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports PMI or none: the hypervisor's APIC has LVTPC */
+/* the hypervisor's own virtual APIC has LVTPC: an entry injects UPMU_GUEST_INJECT_PMI or nothing */
+#define UPMU_GUEST_OWN_LAPIC (1u << 0)
 #define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() returns DOES_NOT_FIT while `waiting` is not 0 */
 #define UPMU_GUEST_POLLED (1u << 2)    /* no interrupts of the host's PMU: each entry reads all counters */
 /*
@@ -134,7 +135,7 @@ struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
     uint8_t max_counters; /* the most counters of a vCPU that count at the same time; further ones wait; 0: no limit */
-    const struct upmu_guest_filter *filter; /* of level LIST; not used by other levels */
+    const struct upmu_guest_filter *filter; /* the filter of level LIST; other levels do not use it */
     uint64_t min_period; /* a counter interrupts the host once in so many events at most; below 2^32; 0: 1000 */
     /* bits that the guest may set in OFFCORE_RSP_0 and OFFCORE_RSP_1; 0: an access to that register faults */
     uint64_t payload[2];
@@ -218,7 +219,8 @@ struct upmu_guest {
     struct upmu_guest_x86 x86;
     volatile uint32_t overflowed; /* mask of counters: overflow noted by the handler since the last entry */
     uint32_t counters;            /* mask of the counters that the shape has */
-    uint32_t dirty;               /* mask of counters whose registers changed since the last entry */
+    /* mask of counters at whose sessions the next entry looks, because registers of the guest have changed */
+    uint32_t dirty;
     uint32_t started;             /* mask of counters whose session is started */
     uint32_t raised;              /* mask of counters with an overflow that the guest has not cleared */
     uint32_t pending;             /* mask of counters whose overflow the next entry injects */

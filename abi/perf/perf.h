@@ -134,9 +134,9 @@ struct upmu_perf_event {
     struct upmu_perf_event *leader;       /* leader of the event's group; a leader's is itself */
     struct upmu_perf_event *next;         /* next event of the group, in the order of their opens */
     struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events */
-    struct upmu_perf_task *task;          /* NULL: the event is of a CPU, or its task has ended */
+    struct upmu_perf_task *task; /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
     uint64_t id;
-    int32_t cpu;  /* -1: it counts on every CPU that its task runs on */
+    int32_t cpu;  /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
     bool of_task; /* it was opened for a task */
     bool enabled;
     /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
@@ -144,13 +144,14 @@ struct upmu_perf_event {
     uint8_t index;                      /* index in the set of the group's session, or UPMU_PERF_NO_INDEX */
     struct upmu_event event;            /* of a hardware event: its encoded form */
     uint64_t value;                     /* count until the group was last stopped, in sessions that are closed */
-    uint64_t enabled_ns, running_ns;    /* times enabled and running, until the same moment */
+    uint64_t enabled_ns, running_ns;    /* enabled time and running time, in ns, up to the same moment */
     struct upmu_perf_event *original;   /* of an inherited event: the one that a program opened; else NULL */
     struct upmu_perf_event *children;   /* of an event that a program opened: list of the events inherited from it */
     struct upmu_perf_event *next_child; /* next event in `children` */
-    uint64_t children_value, children_enabled_ns, children_running_ns; /* sums of inherited events that have ended */
+    /* counts and times of inherited events that have ended, added up */
+    uint64_t children_value, children_enabled_ns, children_running_ns;
     uint64_t since;              /* of a software event that counts: the total of its kind when it began to count */
-    uint64_t since_ns;           /* ... and its target's clock at that moment */
+    uint64_t since_ns;           /* ... and the clock of its target (target_ns()) at that moment */
     bool counting;               /* this is a software event, and it counts now */
     struct upmu_session session; /* in a leader: the session of the group */
 };

@@ -120,13 +120,13 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32:
         return check_attributes(event, caller, user_pointer(argument));
-    case UPMU_PERF_IOC_REFRESH:    /* only for events that sample */
+    case UPMU_PERF_IOC_REFRESH:    /* only events that sample have it: there are none */
     case UPMU_PERF_IOC_SET_FILTER: /* only for tracepoints */
     case UPMU_PERF_IOC_SET_FILTER_32:
     case UPMU_PERF_IOC_SET_BPF:
     case UPMU_PERF_IOC_QUERY_BPF:
     case UPMU_PERF_IOC_QUERY_BPF_32:
-    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* only for events with a ring */
+    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* only events with a ring have it: there are none */
         return -UPMU_PERF_EINVAL;
     default:
         return -UPMU_PERF_ENOTTY;

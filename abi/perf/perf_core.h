@@ -106,7 +106,7 @@ bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
 /*
  * Call the hook task_cpu() for the task of an event: the host keeps the task from being started or stopped by the
- * scheduler until the present call has ended.
+ * scheduler until the present call has ended.  Nothing is done for an event without a task, or without the hook.
  */
 void upmu_perf_hold(const struct upmu_perf_event *event);
 

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Attributes ---- */
 
-#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* the oldest form; a size of 0 means this one */
+#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* size of the structure's oldest form, for which a size of 0 stands */
 /* largest size that a program may give; all bytes beyond the known ones must be 0 */
 #define UPMU_PERF_ATTR_BYTES_MOST 4096u
 

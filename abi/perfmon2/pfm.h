@@ -17,14 +17,14 @@
 #define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as it masks the session */
 #define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
 #define PFM_FL_SMPL_FMT 0x04     /* a sampling format of the host is named, and can have an argument */
-#define PFM_FL_OVFL_NO_MSG 0x08  /* overflows make no messages */
+#define PFM_FL_OVFL_NO_MSG 0x08  /* overflows store no messages; the hooks of upmu_pfm.notify are called */
 
 /* pfm_start() */
-#define PFM_STARTFL_SET 0x1     /* the call's argument `set` is the set to begin with */
+#define PFM_STARTFL_SET 0x1     /* the argument `set` of the call is the number of the set to begin with */
 /* restart a masked session; if it runs, only let a thread continue that a message has blocked */
 #define PFM_STARTFL_RESTART 0x2
 
-#define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD has the width of the hardware's counter */
+#define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD of this PMC's counter is as wide as the hardware's counter, not 64 bits */
 
 struct pfarg_pmc {
     uint16_t reg_num;

@@ -154,7 +154,9 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
         return UPMU_ERR_INVALID;
     if (context->session.state != UPMU_SESSION_DETACHED)
         return UPMU_ERR_STATE;
-    /* The library may have detached the session, because its target has ended. */
+    /*
+     * Loaded and detached: the library has detached the session, because its target has ended. Keep the values of PMDs.
+     */
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;

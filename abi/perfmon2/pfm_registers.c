@@ -133,7 +133,7 @@ static void give_pmc_back(struct upmu_pfm_context *context, const struct pfarg_p
 struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
-    uint32_t due; /* mask of counters of the active set whose long reset is due */
+    uint32_t due; /* mask of counters of the active set whose events masked the session: their long periods are next */
     bool loaded;
     uint8_t state;
     uint16_t active;

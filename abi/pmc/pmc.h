@@ -112,7 +112,7 @@ int pmc_stop(pmc_id_t id);
 int pmc_read(pmc_id_t id, pmc_value_t *out_value);
 int pmc_write(pmc_id_t id, pmc_value_t value);
 int pmc_rw(pmc_id_t id, pmc_value_t value, pmc_value_t *out_old);
-int pmc_set(pmc_id_t id, pmc_value_t period); /* for a sampling mode; the PMC must not run */
+int pmc_set(pmc_id_t id, pmc_value_t period); /* set the period of a PMC in a sampling mode that does not run */
 int pmc_enable(int cpu, int row);
 int pmc_disable(int cpu, int row);
 

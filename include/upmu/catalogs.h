@@ -68,8 +68,8 @@ struct upmu_mask {
 };
 #define UPMU_MASK_DEFAULT (1u << 0)   /* the mask is used if no mask of its group is named */
 #define UPMU_MASK_EXCLUSIVE (1u << 1) /* only one mask of the group can be used */
-#define UPMU_MASK_PAYLOAD (1u << 2)   /* `bits` belong to the payload */
-#define UPMU_MASK_REQUIRED (1u << 3)  /* some mask of the group must be named */
+#define UPMU_MASK_PAYLOAD (1u << 2)   /* `bits` are ORed into the payload, not into the unit mask */
+#define UPMU_MASK_REQUIRED (1u << 3)  /* a text must name some mask of the group */
 #define UPMU_MASK_INV (1u << 4)       /* wired: cycles count if the number of events is below the counter mask */
 #define UPMU_MASK_EDGE (1u << 5)      /* wired: edges are counted */
 #define UPMU_MASK_ALONE (1u << 6)     /* the mask excludes the other masks of its group */

@@ -40,7 +40,7 @@ struct upmu_spec {
     struct upmu_spec_part pmu;   /* "pmu::", length 0: none */
     struct upmu_spec_part name;  /* NAME; length 0: the event is given by perf's terms, which are in `attribute` */
     struct upmu_spec_part row;   /* counter index in front ("2 cycles"); VALUE is this number, too; length 0: none */
-    uint16_t end;                /* position behind the specification's last byte */
+    uint16_t end;                /* position just after the specification's last byte */
     uint8_t attribute_count;     /* entries of `attribute` in use */
     struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES]; /* in the order of the text */
 };

@@ -37,7 +37,7 @@ struct upmu_pack_result {
     unsigned sets;    /* number of sets that were made; set_of[] has numbers below it */
     unsigned bound;   /* lower bound: counters alone exclude that fewer sets suffice; 0 after a refusal */
     bool optimal;     /* sets == bound; false: fewer sets may suffice, or the call was refused */
-    uint32_t steps;   /* calls of upmu_requests_place() that were made */
+    uint32_t steps;   /* number of calls of upmu_requests_place() that were made */
     unsigned culprit; /* after UPMU_ERR_DOES_NOT_FIT: index of the request that cannot be placed even alone */
 };
 

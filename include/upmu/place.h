@@ -75,7 +75,7 @@ struct upmu_alternative {
 struct upmu_held {
     uint8_t resource; /* number of the resource, below UPMU_RESOURCES */
     bool shareable; /* requests that need `value` may use the resource; false: no request may */
-    uint64_t value; /* present value of the resource */
+    uint64_t value; /* value that the resource has now, and keeps */
 };
 
 /* Requests to place. */

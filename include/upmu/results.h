@@ -292,7 +292,7 @@ enum upmu_status upmu_log_salvage(struct upmu_log_reader *reader, const void *lo
 /* Read the next record of a kind that this build knows; false: no such record is left.  Context: any. */
 bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_item);
 
-/* ---- Converting a log into other forms ---- */
+/* ---- Converting a log: to folded stacks, pprof's profile, perf.data, kallsyms ---- */
 
 /* A symbol: the name of a piece of code.  The name may be without a NUL. */
 struct upmu_symbol {

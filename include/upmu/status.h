@@ -29,7 +29,7 @@ enum upmu_status {
     /* The machine. */
     UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, one that ignores writes, or one not initialised */
     UPMU_ERR_UNSUPPORTED = 33,  /* the PMU, the port or this version of upmu cannot do what was asked for */
-    UPMU_ERR_PORT = 34,         /* a register access faulted */
+    UPMU_ERR_PORT = 34,         /* a register access faulted, or the port or a table of the hardware failed */
     UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; upmu_why.culprits are a conflicting subset of the events */
     UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit: a placement may exist */
     UPMU_ERR_CHANGED = 37,      /* upmu_cpu_verify(): a register that upmu owns was found changed; why.address */
@@ -83,8 +83,8 @@ enum upmu_collision {
     UPMU_COLLISION_CLAIMED = 4   /* counters or a register are in use by another CPU, the firmware or the host */
 };
 
-#define UPMU_WHY_CULPRITS 8 /* entries of upmu_why.culprit */
-#define UPMU_WHY_WORD 48    /* bytes of upmu_why.word, including the NUL */
+#define UPMU_WHY_CULPRITS 8 /* the most entries of upmu_why.culprit */
+#define UPMU_WHY_WORD 48    /* size of upmu_why.word in bytes, with the NUL */
 
 struct upmu_pmu;
 

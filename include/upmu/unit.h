@@ -284,7 +284,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
 
 /* Facts about an open unit (upmu_unit_ask()). */
 struct upmu_unit_facts {
-    struct upmu_cpu *cpu;                     /* the CPU that drives the unit, or NULL */
+    struct upmu_cpu *cpu;                     /* the CPU that drives the unit; NULL: none does now */
     struct upmu_cpu *allowed[UPMU_UNIT_CPUS]; /* the first CPUs that can drive it, the best one first */
     unsigned allowed_count;                   /* entries of `allowed` in use */
     unsigned boxes;                           /* number of boxes that are driven as one */

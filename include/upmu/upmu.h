@@ -167,7 +167,7 @@ enum upmu_quality {
    were seen, events come in rare bursts, or the load changes in step with the runs. */
 struct upmu_count {
     uint64_t value;      /* number of events, scaled to enabled_ns if `quality` is SCALED; saturates */
-    uint64_t raw;        /* number of events really counted */
+    uint64_t raw;        /* number of events that counters have counted, not scaled */
     uint64_t error;      /* uncertainty of `value`, in events; 0 of an exact count */
     uint64_t enabled_ns; /* time in which the session was enabled (started); 0 without clock_ns */
     uint64_t running_ns; /* part of enabled_ns in which the event had a counter */

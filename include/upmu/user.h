@@ -45,7 +45,7 @@ struct upmu_user_page {
     uint64_t time_ns;           /* clock_ns at which the two times below were right; 0: no clock, not started, closed */
     uint64_t enabled_ns;        /* time that the session was enabled, from its first start to time_ns */
     uint64_t running_ns;        /* part of enabled_ns in which the active set had counters */
-    struct upmu_user_event event[UPMU_USER_EVENTS]; /* event i of the active set */
+    struct upmu_user_event event[UPMU_USER_EVENTS]; /* entry i is event i of the active set */
 };
 
 /* Keep the compiler from moving memory accesses from one side of this line to the other. */

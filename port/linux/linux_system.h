@@ -15,7 +15,8 @@
  */
 struct upmu_linux_system {
     void *context;
-    int (*open)(void *context, const char *path, int flags); /* only its owner may read or write a new file */
+    /* open a file; a file that is created can be read and written by its owner alone */
+    int (*open)(void *context, const char *path, int flags);
     int64_t (*pread)(void *context, int file, void *bytes, size_t length, uint64_t offset);
     int64_t (*pwrite)(void *context, int file, const void *bytes, size_t length, uint64_t offset);
     int (*sync)(void *context, int file);
@@ -24,7 +25,7 @@ struct upmu_linux_system {
     void (*close)(void *context, int file);
     int (*remove)(void *context, const char *path);
     int (*make_folder)(void *context, const char *path);
-    int (*bind)(void *context, unsigned cpu); /* from now on this thread runs on that CPU alone */
+    int (*bind)(void *context, unsigned cpu); /* limit this thread to one CPU, from now on */
     int (*this_cpu)(void *context);
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
     uint64_t (*clock_ns)(void *context);

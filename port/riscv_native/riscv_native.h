@@ -12,7 +12,7 @@
 struct upmu_riscv_identity {
     uint32_t counters; /* mask of the counters that can be used: bit n, 3 to 31, is mhpmcounter n */
     uint8_t width;     /* bits of each counter */
-    bool sscofpmf;     /* overflows interrupt, and an event can exclude modes */
+    bool sscofpmf;     /* the hart has Sscofpmf: overflows interrupt, and an event can exclude privilege modes */
     bool sbi_events;   /* mhpmevent takes the SBI's numbers of events, as QEMU's does; false: the machine's own */
 };
 

@@ -45,9 +45,9 @@
 #define MVENDORID 0xf11u
 #define CYCLE 0xc00u
 #define INSTRET 0xc02u
-#define SHARED 5u /* mask of cycle and instret */
+#define SHARED 5u /* mask: bit 0 is the CSR cycle, bit 2 instret */
 #define FIRST 3u
-#define STARTS 3u /* the most times that one write starts a counter */
+#define STARTS 3u /* the most tries of one start, which interrupts can disturb */
 #define BIT(n) (UINT32_C(1) << (n))
 #define EVENT (~UINT64_C(0) >> 8)
 #define EVENT_OF (UINT64_C(1) << 63)
