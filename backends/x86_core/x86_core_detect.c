@@ -328,7 +328,7 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
     }
     if (!shape->fixed_width)
         shape->fixed = 0;
-    shape->metrics &= shape->fixed >> 3 & 1u; /* metrics are fractions of the count of fixed counter 3 */
+    shape->metrics &= shape->fixed >> 3 & 1u; /* no metrics without fixed counter 3, which counts the slots */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }

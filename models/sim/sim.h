@@ -520,7 +520,7 @@ struct upmu_sim_violation {
 struct upmu_sim_counter {
     uint64_t value;       /* what a read returns */
     uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
-    uint64_t wraps;       /* number of overflows so far */
+    uint64_t wraps;       /* how often the counter has overflowed so far */
     uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */

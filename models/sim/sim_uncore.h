@@ -33,8 +33,8 @@ extern "C" {
 
 enum upmu_sim_unit_style {
     UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: a counter needs its bit in a global register and the enable bit of its select */
-    UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select is the only gate */
-    UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters; 8 freezes, if 16 is set; enable bit 22 */
+    UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select, and no box control, gates a counter */
+    UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters, 8 freezes (with 16); enable bit 22 */
     UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
     UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bit 1 resets selects and bit 2 counters */
     UPMU_SIM_UNIT_FREE         /* free-running */
