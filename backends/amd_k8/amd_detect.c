@@ -42,8 +42,8 @@
 #define AMD_WIDTH 48u
 
 /*
- * Bits of `has` in the functions below, besides AMD_WITH_EXTENDED, AMD_WITH_GLOBAL and UPMU_AMD_…: features of this
- * CPU.
+ * Further bits of `has`, the features of a CPU in the functions below, where AMD_WITH_EXTENDED, AMD_WITH_GLOBAL and
+ * UPMU_AMD_… are bits, too. FREEZE: counters can be frozen; GUESTS: selects have bits for guest and host.
  */
 #define AMD_HAS_FREEZE 0x01u
 #define AMD_HAS_GUESTS 0x02u
@@ -75,7 +75,7 @@ static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
-    pmu->kernel_select = 0; /* one write closes all gates: no counter runs while it is written */
+    pmu->kernel_select = 0; /* 0: no running counter is written, since one write closes all gates */
     pmu->table = &upmu_amd_global_table;
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS;
     pmu->status_row = UPMU_AMD_ROW_STATUS;

@@ -24,7 +24,7 @@ struct amd_model {
 
 /*
  * Bits of amd_model.traits. Bits from 8 on are UPMU_AMD_… and go into upmu_pmu.quirks. AMD_WITH_EXTENDED and
- * AMD_WITH_GLOBAL are for PMUs that are described by name alone: with CPUID, its bits decide.
+ * AMD_WITH_GLOBAL are for PMUs that are described by name alone: where CPUID is read, CPUID decides.
  */
 #define AMD_HAS(quirk) UPMU_AMD_##quirk
 #define AMD_WITH_EXTENDED 0x20u /* the typical CPU has PERFCTR_CORE */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows, classes and bit layouts of AMD's PMU registers.
+ * Indices of rows and classes in the tables of AMD's PMU registers, and the bit layouts of registers.
  *
  * Sources: AMD APM vol 2 (24593) chapter 13; Linux arch/x86/include/asm/msr-index.h and
  * perf_event.h; Xen vpmu_amd.c (aliases).

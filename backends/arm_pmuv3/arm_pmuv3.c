@@ -117,7 +117,7 @@ static unsigned arm_version(const struct upmu_detection *detection, unsigned *ou
         version = (unsigned)(dfr0 >> 24) & 15u;
         if (version == ARM_PERFMON_V3)
             version = ARM_PMU_V3;
-        else if (version < ARM_PMU_V2) /* PMUv1 has no bits that exclude modes */
+        else if (version < ARM_PMU_V2) /* 0: no PMU; 1: PMUv1, whose registers cannot exclude modes */
             version = 0;
     } else {
         version = 0;

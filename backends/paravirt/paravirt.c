@@ -97,7 +97,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->table = &pv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
     pmu->quirks = raw ? PV_RAW : 0;
-    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* no catalogues from outside: generic events alone have names */
+    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* imported catalogues are refused: only generic events have names */
     pmu->arch_events = generic;
     pmu->version = 2;
     pmu->status_row = PV_ROW_STATUS;

@@ -357,8 +357,8 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
         type->control_idle = (uint32_t)1 << 29;
     }
     /*
-     * The boxes of a type with one counter have more counters, about which sources disagree. Another driver may use
-     * them: do not reset such a box.
+     * A type has one counter here if its boxes have more, but sources disagree about them. Another driver may use
+     * them: so such a box is never reset.
      */
     if (type->counters == 1)
         type->reset = 0;

@@ -71,8 +71,9 @@ static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rul
 }
 
 /*
- * Return the counters that the event of a select word may use: those of the first rule for it, or all general ones; 0:
- * none.
+ * Return a mask of the counters that the event of a select word may use; 0: none. The code of the fixed counter stands
+ * for this counter alone; the code of a free-running counter for that one. Another event has the counters of the first
+ * rule for it or, without a rule, all general ones.
  */
 static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
 {

@@ -45,7 +45,7 @@ bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, 
 {
     uint64_t high;
 
-    /* Memory is read by 32 bits: a 64-bit access may be two accesses anyway. */
+    /* A value of 64 bits is read as two of 32 bits, the low one first: the hook might do so anyway. */
     if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, pointer, 32, out_value))
         return false;
     if (bits == 32)

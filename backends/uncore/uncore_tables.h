@@ -10,7 +10,7 @@
 
 #if UPMU_UNCORE
 
-#define UPMU_UNCORE_NONE (-0x8000) /* offset of a register that does not exist */
+#define UPMU_UNCORE_NONE (-0x8000) /* as an offset in a layout: the type has no such register */
 #define UPMU_UNCORE_ANYWHERE 0xffffu
 
 /* Values of upmu_uncore_row.rule: how uncore_find.c finds the boxes of the type. */

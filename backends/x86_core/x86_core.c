@@ -88,7 +88,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu) && counter) /* select 0 may have been written without the bit */
+    if (has_one_enable(pmu) && counter) /* select 0 has the enable bit of both, and may lack it */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),

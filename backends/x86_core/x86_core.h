@@ -89,8 +89,8 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED (C0h/01h) miscounts at periods below 128 */
 #define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: as HSW11; BDM55: bits 5:0 of a period of C0h/01h are ignored */
 #define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* a load latency event needs event 03h/82h on a second counter */
-#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 hides PERF_METRICS */
-#define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: event 89h/7Fh counts branch-misses */
+#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 of PERF_CAPABILITIES hides PERF_METRICS */
+#define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: 89h/7Fh, not C5h/00h, counts branch-misses */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode uses general counter 3 (TSX_FORCE_ABORT); upmu does not */
 
 /* x86_core_detect.c */

@@ -18,7 +18,10 @@
 #include "backends/x86_core/x86_core_models.h"
 
 /* clang-format off */
-/* The counters as they are with version 2; add_counter() sets widths and what differs. write_bits is 32. */
+/*
+ * Entries of upmu_pmu.counter as in a PMU of version 2, in which 32 bits of a general counter can be written. In the
+ * copy of a CPU add_counter() sets widths, and rows and bits that the CPU's version has otherwise.
+ */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
             (n), 0, 32, 0, (n) }
@@ -328,7 +331,7 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
     }
     if (!shape->fixed_width)
         shape->fixed = 0;
-    shape->metrics &= shape->fixed >> 3 & 1u; /* metrics are fractions of the count of fixed counter 3 */
+    shape->metrics &= shape->fixed >> 3 & 1u; /* no metrics without fixed counter 3, which counts the slots */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }

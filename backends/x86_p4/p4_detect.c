@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect NetBurst PMUs, and the hyper-thread of the executing CPU. Pure: reads go through the detection's functions.
+ * Detect NetBurst PMUs, describe a model by its name, and find the hyper-thread of the executing CPU. Hardware is read
+ * only through the functions of struct upmu_detection.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42 (IA32_MISC_ENABLE); perfctr 2.6.42
  * (numbers of hyper-threads on dual-core parts); errata N17 (249199) and O9 (290741) of the stopping counter.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Facts of the manuals about NetBurst's events: where each event is counted, which are thread-independent (counted for
- * both hyper-threads together), and which some models lack. Pure; used to encode and place events.
+ * both hyper-threads together), and which some models lack. No hardware is accessed; events are encoded and placed by
+ * these facts.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15, tables 19-28 to 19-34. The CCCR select of b2b_cycles, bnr, snoop and
  * response is printed there as 3, which leads to ITLB_ESCR; they are FSB events, and FSB_ESCR is 6.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The alternatives of a NetBurst event, and the register values of one alternative. An event may use the even or the
- * odd ESCR of its part of the CPU; some counters of its group see the even one, the others the odd one. Pure; called by
- * placement and by the load of a placement.
+ * odd ESCR of its part of the CPU; some counters of its group see the even one, the others the odd one. No hardware is
+ * accessed; placement and the load of a placement call these functions.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32 to 19-34 (tagging), 18.16
  * (hyper-threads); 18.15.3: an ESCR works, for tagging too, only if an enabled counter can reach it or its twin.

@@ -133,7 +133,7 @@ struct upmu_sim_profile {
     uint16_t fixed_odd;            /* reserved bits that are set in leaf 0AH EDX */
     uint8_t metrics;               /* number of metrics in PERF_METRICS, a byte each */
     uint8_t shortest;              /* shortest period that the CPU counts right; 0: any period */
-    uint32_t core_type;            /* leaf 1AH EAX; 0: the CPU is no hybrid's */
+    uint32_t core_type;            /* leaf 1AH EAX; 0: the leaf has no core type */
     const uint32_t (*extended)[4]; /* EAX to EDX of leaf 23H, subleaves 0 to 5; NULL: no such leaf */
     const struct upmu_sim_amd_facts *amd; /* NULL: not AMD */
 };
@@ -407,7 +407,7 @@ struct upmu_sim_burst {
     bool smm;                                     /* the burst runs in system-management mode: see rule SMM_FREEZE */
     bool in_tx;                                   /* the burst is inside one transaction */
     bool tx_abort;                                /* with in_tx: the transaction aborts at the end of the burst */
-    uint64_t metrics;                             /* a byte for each metric: share of the slots in 255ths */
+    uint64_t metrics;                             /* a byte for each metric: share of slots in 255ths; 0: unset */
     uint64_t ip;                                  /* address of the first instruction of the burst */
     uint64_t ip_step;                             /* bytes from the address of an instruction to the next one's */
     uint32_t ip_loop;                             /* each so many instructions begin at `ip` again; 0: never */
@@ -506,7 +506,7 @@ struct upmu_sim_access {
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
 
-/* A mistake of a caller of the hooks, which is the library or a test. */
+/* A mistake of a caller of the hooks, which is the library or a test: of the check `text`, at which access. */
 struct upmu_sim_violation {
     const char *text; /* static */
     uint32_t address;
@@ -520,7 +520,7 @@ struct upmu_sim_violation {
 struct upmu_sim_counter {
     uint64_t value;       /* what a read returns */
     uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
-    uint64_t wraps;       /* number of overflows so far */
+    uint64_t wraps;       /* how often the counter has overflowed so far */
     uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */

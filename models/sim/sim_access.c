@@ -33,8 +33,9 @@ static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, ui
 }
 
 /*
- * Begin a numbered access. Before the access happens: model time passes, events_per_access events are counted, one step
- * passes (late status bits and interrupts come if they are due), and the test's before_access is called.
+ * Begin a numbered access. Before the access happens: the call of the hook is a branch, interrupts must be off, the
+ * access is counted, model time passes, events_per_access events are counted, one step passes (late status bits and
+ * interrupts come if they are due), and the test's before_access is called. An injected fault is counted.
  */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected)
 {

@@ -72,7 +72,7 @@ uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned
     if (sim_is_amd(sim))
         return upmu_sim_amd_room(sim, cpu, counter);
     left = sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value;
-    return left == ~UINT64_C(0) ? left : left + 1u; /* 2^64 does not fit: one less */
+    return left == ~UINT64_C(0) ? left : left + 1u; /* 64 bits, value 0: 2^64 does not fit, so one less */
 }
 
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t count,

@@ -150,7 +150,7 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
          !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
         upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
     if ((value ^ old) & 0xffffu)
-        cpu->counter[counter].selected_new = cpu->magic != 2; /* 2: the sequence came before */
+        cpu->counter[counter].selected_new = cpu->magic != 2; /* 2: after the sequence the event starts right */
     cpu->select[counter] = value;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
         cpu->status &= ~sim_global_bit(counter);

@@ -157,12 +157,17 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 /* Record a mistake of the caller of a hook; `address` and `value` are those of the access, `text` is static. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
 
-/* Request the interrupt of a counter of this CPU. The request reaches the local APIC sim->skid steps later (0: now). */
+/*
+ * Request the interrupt of a counter of this CPU. The request reaches the local APIC sim->skid steps later (0: now),
+ * together with one that is already on its way.
+ */
 void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
 
 /*
- * Let a request reach the local APIC of this CPU. LVTPC decides: an NMI or a vector becomes pending (upmu_sim_poll()
- * delivers it), or the request is dropped because of the mask bit, or LVTPC's delivery mode is a violation.
+ * Let a request reach the local APIC of this CPU. If LVTPC is masked, the request is dropped (with rule LVTPC_DROPS off
+ * it waits). Otherwise LVTPC becomes masked on Intel's CPUs, and by its delivery mode an NMI or a vector becomes
+ * pending, for upmu_sim_poll(); a mode that the host's entry does not support is a violation. A CPU without local APIC
+ * ignores the request.
  */
 void upmu_sim_raise_pmi(struct upmu_sim *sim, unsigned cpu);
 
@@ -215,7 +220,10 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 /* Return the steps until the next late status bit or interrupt of a CPU is due; UINT64_MAX: none is on its way. */
 uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
-/* Write the LVTPC of a CPU. If the new value is not masked, a request that was kept reaches the local APIC now. */
+/*
+ * Write the LVTPC of a CPU. If the new value is not masked, a request that waited, or that an OVF of a Pentium 4 keeps
+ * asserted, reaches the local APIC now and is delivered if possible.
+ */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
 /* sim_family.c: each function calls that of the family of the model's CPUs: sim_intel*.c, sim_p4*.c or sim_amd*.c. */
@@ -256,7 +264,10 @@ void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter,
 /* Set the status bit of a counter that overflowed sim->status_lag steps ago. */
 void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* sim_p4.c, sim_p4_count.c: `cpu` is a hyper-thread; `home` is the CPU that holds its core's registers. */
+/*
+ * sim_p4.c, sim_p4_count.c: `cpu` is a hyper-thread; `home` is the CPU that holds its core's registers, which the first
+ * function returns. The others return the model number by CPUID, and whether the core has a second hyper-thread.
+ */
 
 unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
 unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);

@@ -307,7 +307,11 @@ static bool nb_write_counter(struct upmu_sim *sim, unsigned cpu, unsigned index,
     return true;
 }
 
-/* Check a value that is written to a CCCR: the violations below do not depend on the effect of the write. */
+/*
+ * Check a value before it is written to a CCCR. Violations: reserved bits; bits of a hyper-thread that does not exist;
+ * enabled with a select that is not wired; OVF written as 1 where it is 0; another configuration while the counter
+ * stays enabled; a counter that the other hyper-thread has enabled.
+ */
 static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value)
 {
     unsigned home = upmu_sim_p4_home(sim, cpu);

@@ -31,7 +31,7 @@ bool upmu_sim_p4_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter
     return nb_seen(sim, home, counter, &address) & 0xfu;
 }
 
-/* ---- Hyper-threads and units of an event ---- */
+/* ---- Whose events an ESCR counts: hyper-thread, ring; and is a unit at work? ---- */
 
 struct nb_view {
     const struct upmu_sim *sim;
@@ -261,7 +261,10 @@ static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr,
     return mask & other->mask;
 }
 
-/* Return how much an entry of burst->other adds to a counter that has selected it. */
+/*
+ * Return how much an entry of burst->other adds to a counter whose ESCR selects it: its count, except twice the count
+ * of TC_misc, half of bsq_active_entries on models 3 and 4, and 0 of a replay without its tag.
+ */
 static uint64_t nb_weight(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     const struct upmu_sim *sim = view->sim;

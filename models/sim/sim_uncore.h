@@ -33,8 +33,8 @@ extern "C" {
 
 enum upmu_sim_unit_style {
     UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: a counter needs its bit in a global register and the enable bit of its select */
-    UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select is the only gate */
-    UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters; 8 freezes, if 16 is set; enable bit 22 */
+    UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select, and no box control, gates a counter */
+    UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters, 8 freezes (with 16); enable bit 22 */
     UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
     UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bit 1 resets selects and bit 2 counters */
     UPMU_SIM_UNIT_FREE         /* free-running */
@@ -57,7 +57,7 @@ enum upmu_sim_unit_layout {
 
 /* Bits of upmu_sim_unit_type.quirks: how a type differs from others of its style. */
 #define UPMU_SIM_QUIRK_NEEDS_16 (1u << 0)       /* bit 8 of box control freezes only while bit 16 is set */
-#define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* #GP if a control write sets two new ones of bits 0, 1, 16 */
+#define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* #GP if a write sets two of control bits 0, 1, 16 that never were 1 */
 #define UPMU_SIM_QUIRK_SATURATES (1u << 2)      /* UMC: a counter stays at its end, with bit 48 set */
 #define UPMU_SIM_QUIRK_EVENT_21 (1u << 3)       /* select bit 21 is bit 8 of the event code */
 #define UPMU_SIM_QUIRK_STATUS_1 (1u << 4)       /* status: bit 0 is the fixed counter, bit 1 + n counter n */
@@ -309,7 +309,7 @@ struct upmu_sim_uncore {
     bool no_u_boxes;          /* PCI functions of U-boxes, which tell the nodes, are hidden */
     bool many_managers;       /* while true, any CPU may write to a unit (no CHECK_U_MANAGER) */
     uint32_t dies_excluded;   /* bit n: an access to units' MSRs of die n is a violation of CHECK_U_DIE */
-    uint32_t accesses_left;   /* the n-th access from now on is a mistake; 0: none is */
+    uint32_t accesses_left;   /* the n-th access from now on violates CHECK_U_ACCESSES; 0: none does */
     uint32_t ns_per_access;   /* time of an access to a box, in addition to sim->ns_per_access */
     uint32_t refused_map;     /* the n-th call of mmio_map from now on returns NULL; 0: no call does */
     upmu_sim_on_table *table; /* called at each read of the discovery table; NULL: not called */
