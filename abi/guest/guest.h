@@ -336,7 +336,6 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
  * is closed. After any other failure not all sessions are closed, and the call has to be repeated.
  * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
  */
-UPMU_MUST_CHECK
 enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
 
 /*

@@ -161,7 +161,6 @@ void upmu_pfm_share(struct upmu_pfm_context *context);
  *
  * Context: as upmu_session_close().
  */
-UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last);
 
 /*
