@@ -214,7 +214,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
     resources = resources_of(pmu, event);
     event->config1 |= constant_bits(pmu, resources);
     event->flags = (uint8_t)resources;
-    /* A slot can claim UPMU_SLOT_RESOURCES filters: more are refused. No event of Intel's tables needs more. */
+    /* A slot can claim UPMU_SLOT_RESOURCES resources: more are refused. No event of Intel's tables needs more. */
     return upmu_bits_count(resources) > UPMU_SLOT_RESOURCES ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 

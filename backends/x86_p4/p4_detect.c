@@ -72,7 +72,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     /* The resources of thread-independent events have no register, but the hyper-threads share them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
-    /* Errata N17 and O9 can lose the carry of a counter that is being stopped; they concern models 0 and 1 only. */
+    /* Errata N17, O9: the carry of a counter that is being stopped can be lost; known of models 0 and 1 only. */
     if (model < 2)
         pmu->capabilities |= UPMU_PMU_CARRY_LOST;
     pmu->max_period = LONGEST_PERIOD;

@@ -28,8 +28,9 @@ static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 }
 
 /*
- * Check whether an access that met #GP is a mistake of the caller. Reads are allowed if faults are safe. A register
- * that CPUID promises and the profile withholds is not the caller's mistake.
+ * Count an access that met #GP, and record a violation if it is a mistake of the caller: any access if the port says
+ * that faults are not safe, otherwise a write. No mistake is an access to a register that CPUID promises and the
+ * profile withholds, or any while sim->expect_faults is set.
  */
 static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {

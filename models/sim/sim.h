@@ -366,7 +366,7 @@ struct upmu_sim_totals {
 struct upmu_sim_other {
     uint64_t count;
     uint64_t payload;  /* value that the event's payload register must have to be counted; 0: any */
-    uint32_t counters; /* mask of the general counters that can count the event; 0: all of them */
+    uint32_t counters; /* mask of the general counters that can count it (not on P4); 0: all */
     uint8_t event;
     uint8_t umask;
     uint8_t umask2;
