@@ -177,6 +177,14 @@ static void the_kernels_addresses_are_hidden(void **state)
     end(1);
 }
 
+/* The place of sample number `head` in a ring of so many data pages. */
+static const struct upmu_mapped_sample *stored_at(uint32_t head, unsigned data)
+{
+    uint32_t at = head % (data * PER_PAGE);
+
+    return (const struct upmu_mapped_sample *)m.page[1u + at / PER_PAGE] + at % PER_PAGE;
+}
+
 /* Any byte of the pages may change at any time: memory beside them stays, the library does not stop. */
 static void a_hostile_program_loses_its_own_samples_at_most(void **state)
 {
@@ -220,6 +228,7 @@ static void a_hostile_program_loses_its_own_samples_at_most(void **state)
         words()->records = 1;
         go_on(300);
         assert_int_equal(m.ring.state.head, head + 3);
+        assert_int_equal(stored_at(head, data)->value, 300u * runs + 100);
         /* The program behaves again. */
         words()->tail = m.ring.state.head;
         words()->records = data * PER_PAGE;
