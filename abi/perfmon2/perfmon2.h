@@ -79,7 +79,7 @@ struct upmu_pfm {
      * context can be loaded to a CPU.
      */
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
-    /* the sampling formats that programs may name; the last pointer is NULL */
+    /* sampling formats that programs may choose by upmu_format.name, besides "default"; ends with NULL; may be NULL */
     const struct upmu_format *const *formats;
     const struct upmu_notify *notify;
     uint32_t most_contexts; /* the most contexts that all owners together may have at a time; 0: any number */

@@ -86,8 +86,9 @@ static enum upmu_status check_pmc(struct upmu_pfm_context *context, const struct
 }
 
 /*
- * Until a write has succeeded, the vector's element has the PMC's old value in reg_value, and these bits in
- * reg_reserved2[0], which was checked to be 0: the PMC was written before; its counter was in `narrow`.
+ * Bits in reg_reserved2[0] of a vector's element, for give_pmc_back(): before this element was taken, the PMC had been
+ * written (WAS_WRITTEN); its counter was in upmu_pfm_set.narrow (WAS_NARROW). Meanwhile reg_value of the element has
+ * the PMC's old value. check_pmc() refuses an element whose reg_reserved2 is not 0 at first.
  */
 #define WAS_WRITTEN 1u
 #define WAS_NARROW 2u

@@ -94,7 +94,8 @@ int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
 int pmc_width(pmc_id_t id, uint32_t *out_width);
 int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
-int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* *out_index: the value of ECX for RDPMC */
+/* *out_index: the value of ECX for RDPMC; UPMU_NO_RDPMC: RDPMC cannot read the counter, or the PMC has none now */
+int pmc_get_msr(pmc_id_t id, uint32_t *out_index);
 
 /*
  * Allocate a PMC; its id becomes *out_id. `spec` is an event in the syntax of docs/EVENTS.md: an optional index of the

@@ -91,8 +91,8 @@ _Static_assert(UPMU_AMD_CLASS_STATUS + 1 == UPMU_AMD_CLASS_ACK && UPMU_AMD_CLASS
                "the three of PerfMonV2");
 
 /*
- * Return the bits that a select of this PMU has (upmu_pmu.limit). Event bits 11:8 exist from family 10h on, pin control
- * exists before; guest and host exist with SVM.
+ * Return the bits that a select of this PMU has (upmu_pmu.limit). Models with event codes of 8 bits (AMD_WITH_BITS_8)
+ * have pin control. The others have event bits 11:8 and, with AMD_HAS_GUESTS, the bits for guest and host.
  */
 static uint64_t select_limit(unsigned has)
 {

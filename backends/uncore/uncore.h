@@ -22,7 +22,7 @@
 #define UPMU_UNCORE_ABSOLUTE 0x0008u
 #define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; its bit 16, always set, allows freezing */
 #define UPMU_UNCORE_SECOND_FIXED 0x0040u   /* the fixed counter is at upmu_unit_info.second */
-#define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* the filters are at upmu_unit_info.second */
+#define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* upmu_unit_type.filter[] are offsets from upmu_unit_info.second */
 #define UPMU_UNCORE_BANDS 0x0100u          /* events 0Bh to 0Eh count by byte 0 to 3 of the filter: see has_band() */
 #define UPMU_UNCORE_SELECT_32 0x0200u      /* of units in memory: selects have 32 bits */
 #define UPMU_UNCORE_COUNTER_32 0x0400u     /* of units in memory: counters have 32 bits */

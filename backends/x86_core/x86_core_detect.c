@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detect Intel core PMUs and their features, by CPUID leaves 0Ah and 23h with their known errors, PERF_CAPABILITIES and
- * the table of models in x86_core_models.h. Hardware is read only through the functions of struct upmu_detection.
+ * Detect Intel core PMUs and their features, by CPUID leaves 7, 0Ah, 1Ah and 23h with their known errors, the MSRs
+ * PERF_CAPABILITIES and MISC_ENABLE, and the table of models in x86_core_models.h. Hardware is read only through the
+ * functions of struct upmu_detection.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux arch/x86/events/intel/core.c for leaf
  * 23h, least numbers of fixed counters, core types and the hypervisor rule; names: libpfm4 4.13, where it has one.

@@ -112,8 +112,8 @@ enum {
 #define UPMU_X86_P6_IDLE (UPMU_X86_SELECT_EN | 0x2E)
 
 /*
- * Tables of registers: with global control (versions 2 to 5); the same from version 6 on, with other addresses; without
- * global control (version 1); of P6 and Core Duo.
+ * Tables of registers, by version of the PMU: 2 to 5 (global control); 6 on (global control, other addresses); 1 (no
+ * global control). The fourth table is that of P6 and Core Duo together.
  */
 extern const struct upmu_register_table upmu_x86_core_global_table;
 extern const struct upmu_register_table upmu_x86_core_block_table;

@@ -379,7 +379,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
 #define FIRST_KEYWORD 17u
 #define FIRST_EQUALS (FIRST_KEYWORD + 7)
 
-/* The most bytes of a name without keywords: at least the 8 bytes "request=" are left out. */
+/* Bytes for a name without its keywords: at least "request=" (8 bytes) is left out, and no NUL is stored. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
 /*
@@ -536,10 +536,11 @@ static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uin
 }
 
 /*
- * Store in *out_masks the unit masks in force: the named ones (bit n of `named`: unit mask n of the row), and the
- * default masks of groups without a named mask. If a mask with UPMU_MASK_LAST is named, masks of later groups are
- * refused. If such a mask is in force, named or by default, the defaults of later groups are not used, and no mask of
- * them is required.
+ * Store in *out_masks the unit masks in force: the named ones (bit n of `named`: unit mask n of the row), and of each
+ * group without a named mask its default masks, if it has any. Returns UPMU_ERR_MASK_REQUIRED if no mask is named of a
+ * group with UPMU_MASK_REQUIRED; UPMU_ERR_MASKS_EXCLUSIVE if a mask of a group must be its only one and is not. Once a
+ * mask with UPMU_MASK_LAST is in force, later groups get no defaults and require no mask. If that mask was named, a
+ * named mask of the next group that has one is refused, too (UPMU_ERR_MASKS_EXCLUSIVE).
  */
 static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, uint32_t *out_masks)
 {

@@ -83,7 +83,7 @@ void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu 
     pmu->core_type = cpu[4];
     pmu->native = cpu[5];
 #if UPMU_BACKEND_ARM_PMUV3
-    /* The part number of an Arm CPU has 12 bits: the upper four are in the catalogue's byte for the native model. */
+    /* `model` of an Arm CPU is the part number (12 bits): byte 1 has its lower 8 bits, byte 5 the upper 4. */
     if (pmu->backend->vendor == UPMU_VENDOR_OTHER)
         pmu->model = (uint16_t)(cpu[1] | (cpu[5] & 15u) << 8);
 #endif

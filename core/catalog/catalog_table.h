@@ -125,7 +125,7 @@ struct upmu_unpacked {
 struct upmu_masks {
     const uint8_t *file, *set;
     unsigned run, left;    /* offset in `set` of the next run; unit masks left in the present run */
-    unsigned heads, words; /* offsets in `set` of all masks' heads, and of all masks' bits */
+    unsigned heads, words; /* byte offsets in `set` of two arrays, by `index`: heads of the names, bits of the masks */
     unsigned at;           /* offset in `set` of the first byte behind the present mask's name */
     unsigned count;        /* number of unit masks, without other names */
     unsigned index;        /* the present unit mask; at another name: `count` + the number of that name */

@@ -163,8 +163,8 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
     /*
-     * An erratum wants periods that are multiples of 1 << step_log2: round up, so that the sample is taken at the first
-     * multiple after it is due.
+     * An erratum wants periods that are multiples of 1 << step_log2: round up to the first multiple at or after the due
+     * count.  A wait that becomes `longest` is rounded down.
      */
     wait += steps;
     if (tally->throttled || wait > longest)
@@ -249,7 +249,11 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone loses what is written: load counters without session anew later */
+    /*
+     * A box that is gone loses what was written to it.  So the next event on an idle counter (no running session has
+     * it, and it is not blocked) writes the counter's select again.
+     */
+    if (!fine) {
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }

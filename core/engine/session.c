@@ -776,8 +776,8 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
     enum upmu_status status = UPMU_OK;
 
     /*
-     * Link the sessions of the running thread that no switch has linked yet.  Sessions that are on other CPUs are
-     * refused below.
+     * Link the sessions of the running thread that no switch has linked yet.  Each session that then still is not on
+     * this meter is refused below (UPMU_ERR_WRONG_CPU); the others are stopped or started all the same.
      */
     for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
         (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
@@ -950,7 +950,8 @@ static enum upmu_status write_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);
             status = session->error;
-            if (!call->period && !call_lends(call)) /* the times of a written count begin at the write */
+            /* upmu_set_write() only: the times of the event begin now, when it counts again */
+            if (!call->period && !call_lends(call))
                 begin_times(session, call->set, tally, meter);
         }
     }

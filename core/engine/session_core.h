@@ -66,8 +66,10 @@ struct upmu_call {
 };
 
 /*
- * Run call->work in the bracket of the CPU that the session is on.  If the session is on no CPU, run it here, without a
- * bracket.  Returns the status of the work, or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or UPMU_ERR_NO_CPU: nothing was done.
+ * Run call->work in the bracket of the CPU that the session is on; with `joins`, of the CPU where its thread runs.  If
+ * there is no such CPU, or a session is detached from a unit that no CPU drives, run it here, without a bracket.
+ * Returns the status of the work.  Without running the work: UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or UPMU_ERR_NO_CPU;
+ * for a session without a target, UPMU_OK if the call detaches, else UPMU_ERR_STATE if it is closed or with `targeted`.
  */
 enum upmu_status upmu_session_call(struct upmu_call *call);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's times, counters and refusals: functions that change nothing but the session and its sets. */
+/*
+ * A session's times and counters, and notes in it of refusals and faults (upmu_session.why): functions that change
+ * nothing but the session and its sets.
+ */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"

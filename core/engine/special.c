@@ -258,10 +258,11 @@ unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally)
 }
 
 /*
- * Take over a counter that a static session left running.  It may have wrapped while in no session's count: its status
- * bit, which no interrupt has cleared, would look like an overflow of the event that comes, so it is cleared.  It is
- * not if the same event had the counter before and its base shows that the counter has not wrapped: then the event goes
- * on from its present value.
+ * Take over a counter that a static session left running, for the event that comes (`tally`).  If this event had the
+ * counter before and the plan lets the counter run on, the counter's present value becomes the event's base: what was
+ * counted in between is left out.  In between the counter may have wrapped; its status bit would look like an overflow
+ * of the event.  On a port without interrupts the bit is cleared here, unless the new base is at least the old one (no
+ * wrap).  Elsewhere the handler clears such bits.  After a fault the counter counts as failed.
  */
 static void adopt_counter(struct upmu_meter *meter, struct upmu_tally *tally)
 {

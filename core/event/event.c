@@ -407,7 +407,10 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 }
 #endif
 
-/* Use the present part if it gives a raw word or unit masks. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
+/*
+ * Use the present part if it gives a raw word or unit masks. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is left to
+ * apply_attribute(). A number as umask= or offcore_rsp= is left to it, too, but is noted here (encoder->replaced).
+ */
 static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;

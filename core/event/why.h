@@ -28,7 +28,7 @@ static inline bool upmu_why_asks_attribute(const struct upmu_why *why)
 /* Store in *why that the host has not set a hook, whose name is the refused word. Returns UPMU_ERR_HOOK_MISSING. */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
 
-/* Do as upmu_why_hook() for machine->why. A build without explanations (UPMU_WHY_TEXT is 0) stores nothing. */
+/* Do as upmu_why_hook() for machine->why; where UPMU_WHY_TEXT is 0, only return UPMU_ERR_HOOK_MISSING. */
 static inline enum upmu_status upmu_why_hook_of(struct upmu_machine *machine, const char *name)
 {
     return UPMU_WHY_TEXT ? upmu_why_hook(&machine->why, name) : UPMU_ERR_HOOK_MISSING;

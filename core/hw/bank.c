@@ -1234,7 +1234,11 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
     note_dry_write(bank, where->write_row, to_write(where, value), ~UINT64_C(0));
 }
 
-/* Return the bits in which a value that was read from a register differs from what the shadow stands for. */
+/*
+ * Return the bits in which `value`, as upmu_bank_read_row() read it from a register, differs from what the bank would
+ * write there for the shadow of row `row`.  Gates that the shadow has beside the register's bits are left out.  The
+ * caller masks the bits that are not the library's, or that the hardware changes.
+ */
 static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* gates of boxes are in no register */

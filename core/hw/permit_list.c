@@ -69,7 +69,8 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         return false;
     out->address = pmu->table->rows[row].address;
     out->beyond = beyond_of(pmu, row);
-    session = class->session & ~class->beyond; /* bits `beyond` (AnyThread) also count other programs */
+    /* Bits for UPMU_LEVEL_SESSION: without those (AnyThread) that let a counter count other programs, too. */
+    session = class->session & ~class->beyond;
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))
             return false;

@@ -8,7 +8,7 @@
 /* Where a register is. */
 struct upmu_place_in_space {
     void *mapped;     /* UPMU_SPACE_MMIO: address at which the register is mapped */
-    uint32_t where;   /* UPMU_SPACE_PCI: number of the device's function (upmu/port.h) */
+    uint32_t where;   /* UPMU_SPACE_PCI: segment, bus, device and function, as for pci_read() (upmu/port.h) */
     uint32_t address; /* UPMU_SPACE_PCI: offset in the function; UPMU_SPACE_MSR: number of the MSR */
     uint8_t space;    /* enum upmu_register_space */
     uint8_t bits;     /* outside MSRs: 32 or 64 */

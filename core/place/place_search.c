@@ -178,9 +178,10 @@ static bool take_counters(struct placement *p, const struct place_option *option
 }
 
 /*
- * Give a request its first viable (not excluded) option that contradicts no claim in `made`, for which counters are
- * unused, and whose helper is served (*serving: the pairs of resources that serve helpers); false: there is no such
- * option.
+ * Give a request the first of its viable (not excluded) options that contradicts no claim in `made`, whose slots find
+ * unused counters, and whose helper, if it needs another request's counter, is served (*serving: the pairs of resources
+ * that serve helpers). The option's counters are added to p->used, its claims to `made`, and the pairs that it serves
+ * to *serving if input->set_of is NULL; p->u.search.choice has its index. Returns false if there is no such option.
  */
 static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
 {

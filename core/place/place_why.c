@@ -13,8 +13,8 @@
 struct place_needs {
     uint32_t counters;
     uint64_t contested; /* resources that they may use, and that options of the placement need with different values */
-    uint64_t shared;    /* those of `contested` that two or more of the requests claim */
-    uint64_t common;    /* those of `contested` that all of the requests claim */
+    uint64_t shared;    /* resources in `contested` that two or more of the requests may use */
+    uint64_t common;    /* resources in `contested` that all of the requests may use */
     unsigned blocker;   /* a resource whose use outside of the placement blocks a request, or UPMU_NO_RESOURCE */
 };
 

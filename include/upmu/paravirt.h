@@ -44,7 +44,8 @@ extern "C" {
 /* Operations on single events.  Arguments: a guest-physical address, as its low and its high 32 bits; or the id of an
    event. */
 #define UPMU_PV_OPEN 1u    /* address of a upmu_pv_param: make a new event, which is disabled */
-#define UPMU_PV_CLOSE 2u   /* id: end the event; the host no longer stores to its area, and the id is free */
+/* id: end the event; the host no longer stores to its area, and the guest may use the id for a new event */
+#define UPMU_PV_CLOSE 2u
 #define UPMU_PV_ENABLE 3u  /* id: count from now on */
 #define UPMU_PV_DISABLE 4u /* id: stop, also if stopped already; afterwards the count in the area is exact */
 #define UPMU_PV_READ 5u    /* id: store the present count to the area */

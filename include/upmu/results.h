@@ -218,7 +218,7 @@ struct upmu_log_sample {
     uint16_t source, set, flags; /* source and set as in upmu_log_event; flags: UPMU_SAMPLE_... */
     /* cpu, events, lost: as in upmu_sample; process, thread: as in upmu_record */
     uint32_t cpu, events, process, thread, lost;
-    uint32_t values;             /* mask: events whose counts are in `value` */
+    uint32_t values;             /* mask of the events whose counts are in `value`: a count for each set bit only */
     uint64_t ip, sp, time_ns;    /* as in upmu_sample */
     uint64_t event_id;           /* upmu_sampling.event_id */
     uint64_t period;             /* upmu_record.last_reset: the period that ended; 0: not known */

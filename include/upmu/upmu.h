@@ -190,7 +190,7 @@ struct upmu_sample {
     uint64_t sp;      /* stack pointer of the interrupted code */
     uint64_t time_ns; /* clock_ns, or 0 */
     uint32_t events;  /* bit i: event i of the active set overflowed */
-    uint32_t lost;    /* number of samples before this one that found no room */
+    uint32_t lost;    /* number of samples since the last one in the ring that found no room */
     uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
     uint16_t flags;   /* UPMU_SAMPLE_… */
 };

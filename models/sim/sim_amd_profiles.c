@@ -35,7 +35,7 @@ static const struct upmu_sim_amd_facts f18h = {
 static const struct upmu_sim_amd_facts f19h = {
     .highest = 0x80000021, .features = ZEN_FEATURES, .features_8 = IRPERF | BRS, .ibs = 0x3ff,
     .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_BIT_42 | UPMU_SIM_AMD_PRECISE | UPMU_SIM_AMD_1292};
-/* PerfMonV2: 6 core counters, 16 of the data fabric, 8 of two memory controllers together, 16 branch records. */
+/* PerfMonV2: counters: 6 of the core, 16 of the data fabric, 8 of the memory (two controllers); 16 branch records. */
 static const struct upmu_sim_amd_facts f19h_v2 = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0xfff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};

@@ -277,7 +277,10 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
     return true;
 }
 
-/* Has the CPU a load latency register (3F6H), so that bits 32 and up of PEBS_ENABLE, one a counter, can be set? */
+/*
+ * Has the CPU a load latency register (3F6H)? Before PEBS baseline, bits 32 and up of PEBS_ENABLE, one a general
+ * counter, can then be set.
+ */
 static bool sim_has_load_latency(const struct upmu_sim_profile *profile)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)

@@ -437,7 +437,7 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
 
 void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
 
-/* Record the call of a hook of the port, or its return, as a branch of the current CPU. */
+/* Record the call of a hook of the port, or its return, as a branch of the current CPU (rule LBR_HOOKS on). */
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
 
 /*

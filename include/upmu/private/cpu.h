@@ -146,12 +146,8 @@ struct upmu_bank {
 /* The use of one counter of a meter: which event has it, and whose value it holds. */
 struct upmu_counter_slot {
     /* private */
-    /*
-     * A change of what runs: sessions that leave and sessions that come (core/engine/plan.h). A session on both sides
-     * moves, gets another set, or is loaded again.  Members that name counters are masks: bit n is counter n.
-     */
-    struct upmu_tally *tally;
-    struct upmu_session *session; /* its session */
+    struct upmu_tally *tally;     /* tally of the event that runs on the counter; NULL: none */
+    struct upmu_session *session; /* session of that event */
     uint32_t tag;                 /* upmu_tally.tag of the event whose value the counter holds; 0: no event's */
 };
 
@@ -160,7 +156,7 @@ struct upmu_counter_slot {
 
 /*
  * A change of what runs: sessions that leave and sessions that come (core/engine/plan.h).  A session on both sides
- * moves, gets another set, or is loaded again.
+ * moves, gets another set, or is loaded again.  Members that name counters are masks: bit n is counter n.
  */
 struct upmu_plan {
     /* private */
@@ -293,12 +289,13 @@ struct upmu_meter {
     /* public again */
     struct upmu_bank bank;              /* registers, shadow; bank.accesses has the numbers of register accesses */
     /* private */
-    struct upmu_counter_slot slot[UPMU_COUNTERS]; /* what runs on each counter */
+    struct upmu_counter_slot slot[UPMU_COUNTERS]; /* by counter: the event that runs on it, and the tag of its value */
     struct upmu_plan plan;                       /* the plan that is being made or carried out */
     uint32_t stamps;                             /* number of placements that were given a stamp on this meter */
     uint32_t tickets; /* the ticket that a session got last on this meter; tickets count from 1 */
 #if UPMU_WORLDS
-    uint32_t of_world[2]; /* [0]: counters that run for sessions of world HOST; [1]: of world GUEST */
+    /* masks: counters of running sessions of world HOST [0], of world GUEST [1]; of both worlds: in neither */
+    uint32_t of_world[2];
 #endif
 };
 

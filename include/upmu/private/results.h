@@ -16,7 +16,8 @@ struct upmu_emit {
     /* private */
     struct upmu_output *output; /* where the bytes go; NULL: they are only counted, in `length` */
     size_t length;
-    uint32_t crc; /* checksum of those bytes of the present record that were passed on from `stage` */
+    /* CRC, begun with upmu_log_check_start(), of the present record's bytes that were passed on from `stage` */
+    uint32_t crc;
     bool sums; /* bytes are added to `crc`: they belong to a record of a log, and are not its checksum */
     bool failed;
     uint8_t staged;

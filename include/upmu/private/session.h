@@ -184,7 +184,7 @@ struct upmu_ring {
     uint32_t bytes;
     volatile uint32_t head; /* place in `buffer` behind the newest record; written by the handler */
     volatile uint32_t tail; /* place in `buffer` of the oldest record; written by the reader */
-    volatile uint32_t lost; /* number of samples so far that found no room in the ring */
+    volatile uint32_t lost; /* number of samples since upmu_ring_init() that found no room in the ring; may wrap */
     uint32_t open;          /* place in `buffer` of the record to which callers are being added */
     uint32_t lost_reported; /* how many of the `lost` samples the `lost` of written records has told */
 };
