@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UpmuStat, an application of EDK II: counts instructions and cycles of a loop, or says why it cannot.  tools/edk2.py
+ * UpmuStat, an application of EDK II: counts the events of a list in work(), or says why it cannot.  tools/edk2.py
  * copies this file into UpmuPkg.
  */
 #include <Uefi.h>
@@ -8,6 +8,7 @@
 #include <Library/UefiLib.h>
 
 #include <upmu/cpu.h>
+#include <upmu/event.h>
 #ifdef __aarch64__
 #include <port/efi_arm64/efi_arm64.h>
 #else
@@ -52,6 +53,9 @@ static void close_port(void)
 }
 #endif
 
+/* The events to count: docs/EVENTS.md. */
+static const char events[] = "instructions,cycles";
+
 /* The code to measure. */
 static void work(void)
 {
@@ -59,9 +63,23 @@ static void work(void)
         ;
 }
 
+/* Print the count of each event, and the quality of a count that is not exact. */
+static void print_counts(void)
+{
+    static const char *const quality[] = {"", " (scaled)", " (partial)", " (never ran)", " (unproven)"};
+    struct upmu_spec spec;
+    size_t cursor = 0;
+    char name[64];
+
+    for (unsigned i = 0; i < region.events && upmu_spec_next(events, &cursor, &spec, NULL) == UPMU_OK; i++) {
+        (void)upmu_spec_format(&spec, name, sizeof name);
+        Print(L"%lu %a%a\n", region.count[i].value, name, quality[region.count[i].quality]);
+    }
+}
+
 static enum upmu_status measure(void)
 {
-    enum upmu_status status = upmu_region_open(&region, &cpu, "instructions,cycles");
+    enum upmu_status status = upmu_region_open(&region, &cpu, events);
 
     if (status == UPMU_OK)
         status = upmu_region_begin(&region);
@@ -69,7 +87,7 @@ static enum upmu_status measure(void)
     if (status == UPMU_OK)
         status = upmu_region_end(&region);
     if (status == UPMU_OK)
-        Print(L"%lu instructions, %lu cycles\n", region.count[0].value, region.count[1].value);
+        print_counts();
     (void)upmu_region_close(&region);
     return status;
 }

@@ -97,6 +97,24 @@ def the_package_has_the_sources_that_it_lists():
     return complaints + ([] if os.path.exists(f"{PACKAGE}/Application/UpmuStat/UpmuStat.c") else ["the application has no source"])
 
 
+@check
+def step_3_of_the_page_makes_a_module_of_ones_own():
+    """Runs the lines of docs/EDK2.md up to `build`; finds those that no longer fit what edk2.py writes."""
+    package()
+    lines = re.search(r"^## 3\. .*?```\n(.*?)^build ", read("docs/EDK2.md"), re.M | re.S).group(1)
+    shutil.rmtree(f"{ROOM}/OwnPkg", ignore_errors=True)
+    code, output = run(["sh", "-e", "-c", f"cd {ROOM}\n{lines}"])
+    if code:
+        return [output]
+    dsc, module = read(f"{ROOM}/OwnPkg/Own.dsc"), read(f"{ROOM}/OwnPkg/Own.inf")
+    wanted = {"PLATFORM_NAME           = OwnPkg\n": dsc, "OUTPUT_DIRECTORY        = Build/OwnPkg\n": dsc,
+              "[Components]\n  UpmuPkg/UpmuLib.inf\n  OwnPkg/Own.inf\n": dsc, "BASE_NAME      = Own\n": module,
+              "[Sources]\n  Own.c\n": module}
+    guid = r"FILE_GUID *= ([0-9a-f-]{36})\n"
+    same = re.search(guid, module)[1] == re.search(guid, read(f"{PACKAGE}/Application/UpmuStat/UpmuStat.inf"))[1]
+    return [f"not written: {text!r}" for text, file in wanted.items() if text not in file] + (["UpmuStat's GUID"] if same else [])
+
+
 def compile_command(architecture, *more):
     options = re.search(r"CC_FLAGS = (.*)", package()).group(1).split()
     return [*FLAGS[architecture], *options, f"-I{PACKAGE}/upmu", f"-I{PACKAGE}/upmu/include", *more]
