@@ -242,7 +242,8 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         exchange_threads(&cpu->meter, prev, next);
     } else {
         if (cpu->meter.pmu) {
-            set_current(&cpu->meter, next); /* the thread's sessions are linked at a tick after the CPU has woken */
+            /* the CPU sleeps: `unjoined` 1 lets a tick link the thread's sessions after the CPU has woken */
+            set_current(&cpu->meter, next);
             UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev, 0);

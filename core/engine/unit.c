@@ -702,7 +702,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* Units of one type let waiting sessions run in different ticks. */
+    /* Start at different ticks: so units of one type do not all give waiting sessions counters in the same tick. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
