@@ -162,7 +162,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
-    /* With a clock the time of the pass is noted, at its first overflow; without one each overflow is noted. */
+    /* With a clock a time is noted: once in a pass is enough.  Without one a number is noted: count each overflow. */
     if (!pass->passed || !port_has_clock(meter->bank.port))
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load of the next period removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
@@ -460,7 +460,7 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
-    /* the overflows of the mail are acknowledged: an interrupt that found them before this is answered STALE */
+    /* acknowledged: until now an interrupt that found the overflows of pass->answered again was answered STALE */
     if (pass->is_mail)
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
@@ -635,7 +635,10 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     upmu_shared_page_stale(&cpu->meter.bank);
-    /* before begin_pass() reads the clock: an IBS unit may set `expected` later than that */
+    /*
+     * Before begin_pass() reads the clock: an `expected` that an IBS unit sets here, at a later time than the pass has,
+     * could be too far ahead for is_expected(), which would clear it.
+     */
     samples = upmu_features_interrupt(cpu, frame);
     begin_pass(&pass, cpu);
     pass.frame = frame;

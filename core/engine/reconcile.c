@@ -422,7 +422,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest have no room in this plan: a later one */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest (no room in this plan) leave by a later one */
             break;
         }
         if (switches && !session->full)

@@ -412,7 +412,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         session = thread->sessions;
         if (!session)
             break;
-        /* While the list is held, no other call frees the session: its address may be used. */
+        /* While the list is held, no other call frees the session: its address can be compared after the detach. */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;
         upmu_thread_release(thread);
