@@ -227,7 +227,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     /* The firmware's shared counters that no CPU has written may be running: their selects are not restored. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
         meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    /* Used counters that the host has reserved since keep the host's values. */
+    /* Counters that the host has reserved meanwhile (meter->watchdog) are not restored: the host's values stay. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
     fine = restore_counters(meter, counters);

@@ -299,7 +299,7 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
         return false;
     else if (upmu_tally_is_lent(tally))
         load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-    else if (!begins_at_zero(meter, tally)) /* only read; the lower half of a wide event is, too */
+    else if (!begins_at_zero(meter, tally)) /* read the base, write nothing; so for the lower counter of a wide event */
         return upmu_count_read_at(meter, tally);
     if (!upmu_bank_write(&meter->bank, counter, load))
         return false;
@@ -408,7 +408,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         meter->flagged |= UPMU_BIT32(counter);
-    /* Where a close loses a carry, a counter that has overflowed may not show it: load it anew in any case. */
+    /* Without its tag the counter is loaded anew.  Where a close loses a carry, an overflow may not show: always so. */
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
         meter->slot[counter].tag = 0;
     tally->throttled = false;

@@ -199,7 +199,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 
     if (!cpu->meter.pmu)
         return UPMU_ERR_NO_PMU;
-    /* A take-over now would find the counters of our own sessions in use, and take them for the firmware's. */
+    /* A take-over while `live` would find counters of upmu's own sessions in use, and take them for the firmware's. */
     if (cpu->meter.live)
         return UPMU_OK;
     status = upmu_bracket_run(&cpu->meter, upmu_life_resume, NULL);

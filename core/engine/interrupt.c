@@ -162,7 +162,8 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
-    if (!pass->passed || !port_has_clock(meter->bank.port)) /* with a clock one time is stored for all, else a number */
+    /* With a clock a time is noted: once in a pass is enough.  Without one a number is noted: count each overflow. */
+    if (!pass->passed || !port_has_clock(meter->bank.port))
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load of the next period removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
     /* Stop the counter and read it again, so that the events until the stop are counted, too. */
@@ -333,7 +334,7 @@ static UPMU_APART void close_strays(struct pass *pass)
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
     uint32_t strays = cpu->meter.used;
 
-    /* Another CPU of the domain may have left with a counter that it could not close. */
+    /* Shared counters that any CPU of the domain has used: one that left may have failed to close its counter. */
     if (domain)
         strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
@@ -459,7 +460,8 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
-    if (pass->is_mail) /* until the acknowledgement other interrupts find these overflows, and are STALE */
+    /* acknowledged: until now an interrupt that found the overflows of pass->answered again was answered STALE */
+    if (pass->is_mail)
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
@@ -544,7 +546,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
-        mail->frame.fp = 0; /* when the mail is read, stack and registers have changed */
+        mail->frame.fp = 0; /* the mail is read later, when what these pointers lead to has changed */
         mail->frame.registers = NULL;
         mail->frame.register_mask = 0;
         mail->framed = pass->passed;
@@ -633,7 +635,10 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     upmu_shared_page_stale(&cpu->meter.bank);
-    /* before begin_pass() reads the clock: an IBS unit may set `expected` later than that */
+    /*
+     * Before begin_pass() reads the clock: an `expected` that an IBS unit sets here, at a later time than the pass has,
+     * could be too far ahead for is_expected(), which would clear it.
+     */
     samples = upmu_features_interrupt(cpu, frame);
     begin_pass(&pass, cpu);
     pass.frame = frame;
@@ -691,7 +696,7 @@ static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
     uint32_t interrupts = meter->cpu->interrupts;
     uint64_t value;
 
-    /* If an interrupt came during the read, the overflow's interrupt was only late. */
+    /* If an interrupt came during the read, the overflow's interrupt was only late, and not dropped: false. */
     return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
            meter->cpu->interrupts == interrupts;
 }

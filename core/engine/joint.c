@@ -137,7 +137,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
-    /* NULL: all requests are of one set, which the solver places faster */
+    /* NULL tells the solver that all requests are of one set, which it places faster */
     input.set_of = joint->sets > 1 ? joint->set : NULL;
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;

@@ -143,8 +143,8 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     if (meter->running & counters)
         return UPMU_ERR_STATE;
     /*
-     * Make the counters idle: the values of stopped sessions, and counters that static sessions left running, would
-     * disturb the host.
+     * Make the counters idle: what stopped sessions left in their registers, and counters that static sessions left
+     * running, would disturb the host.
      */
     if (meter->live) {
         upmu_count_expect(meter, counters & meter->used);

@@ -177,7 +177,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         upmu_placed_note(meter, plan->out[part]);
         if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
             !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
-            meter->failed |= plan->leave; /* the session has no place any more: the repair stops it */
+            meter->failed |= plan->leave; /* no program, or no room in the plan: the repair stops the plan's sessions */
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
     }
     upmu_reconcile(meter);
@@ -353,7 +353,7 @@ bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters)
     meter->pmu->backend->release(meter->pmu, counters, &image);
     upmu_meter_tag(meter, counters, 0);
     meter->unowned &= ~counters;
-    /* After a fault try once more: no other code closes a counter that no session has. */
+    /* After a fault try once more: no session has these counters any more, and no later code would close them. */
     return upmu_bank_load(&meter->bank, step, image.count, 0, 0) ||
            upmu_bank_load(&meter->bank, step, image.count, 0, 0);
 }

@@ -84,7 +84,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     }
     if (set->session->alone)
         flags &= ~UPMU_PROGRAM_FREE;
-    /* no metric only counts, nor does their counter of slots: each window sets it to 0 */
+    /* Metrics, and the counter of slots beside them, are not events that only count: each window sets them to 0. */
     program->counting &= ~metrics;
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)

@@ -64,7 +64,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
             bits = upmu_bank_value_bits(&meter->bank, counter);
         }
         if (__builtin_expect(!upmu_bank_count(&meter->bank, counter, bits, &value), 0)) {
-            if (upmu_bank_type(&meter->bank)) /* a unit: `value` has the last values of boxes that failed */
+            if (upmu_bank_type(&meter->bank)) /* a unit: count `value`, with the last values of boxes that failed */
                 upmu_count_fold(meter, tally, counter, value);
             upmu_count_lose(meter, tally);
             plan->lost |= (uint8_t)UPMU_BIT32(part);
@@ -110,7 +110,7 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         (void)upmu_session_fault(meter, session);
     }
     UPMU_STORE(session->state, state);
-    if (__builtin_expect(session->queued, 0)) /* with an empty set a running session is in meter->waiting[2] */
+    if (__builtin_expect(session->queued, 0)) /* with an empty set it was in meter->waiting[2] while it ran */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
@@ -323,7 +323,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* does not happen: such a PMU has fewer counters than UPMU_PARTS */
+        if (!upmu_plan_again(meter)) { /* no room: never, as such a PMU has fewer counters than UPMU_PARTS */
             upmu_meter_fails(meter, plan->come);
             plan->sequence = 0;
         }
@@ -340,7 +340,8 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(meter->unowned != 0, 0))
         stop |= meter->unowned & plan->come & ~plan->carried;
     idle = plan->come & ~(meter->running | meter->unowned);
-    if (idle) /* no session has these counters: a fault may have left one open, or its enable bit unknown */
+    /* coming counters that no event has now: a fault may have left one open, or its enable bit unknown; close these */
+    if (idle)
         stop |= upmu_bank_open(&meter->bank, idle);
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;
@@ -421,7 +422,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest leave by a later plan */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest (no room in this plan) leave by a later one */
             break;
         }
         if (switches && !session->full)
@@ -491,7 +492,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->running &= ~closing;
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
-    if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate to close */
+    if (!upmu_meter_is_free(meter)) /* a counter that never stops (a free PMU) has no gate to close */
         close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;

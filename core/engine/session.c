@@ -437,7 +437,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, its thread does not end */
     if (thread) {
-        /* the session's limit may exclude the CPU where the thread runs */
+        /* a start (`joins`) goes to the CPU where the thread runs, unless the session's limit excludes that CPU */
         struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
@@ -761,7 +761,7 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
         return;
     upmu_reconcile(meter);
     for (unsigned i = 0; i < plan->outs; i++)
-        /* the plan masked it, as its last sample filled the ring; a stop was asked for */
+        /* as the session leaves, a last sample made it full, and the plan masked it: stop it, as was asked for */
         if (plan->out[i]->state == UPMU_SESSION_MASKED)
             upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
@@ -904,7 +904,10 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->due, tally->total + call->value);
         UPMU_STORE(tally->reset, call->value);
         UPMU_STORE(tally->period, call->period);
-        /* `tagged_by` 0: no tag is valid, so the next start loads the counters. */
+        /*
+         * `tagged_by` 0: no tag is valid, so the next start loads the counters.  If the session is on a CPU,
+         * upmu_meter_untag() below does the same for this event.
+         */
         if (!meter) /* a value left on a counter may overflow too early or too late */
             call->session->tagged_by = 0;
     } else if (call_lends(call)) {

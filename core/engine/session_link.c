@@ -68,7 +68,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     session->next = NULL;
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
-    /* From now on a call on another CPU may change the session, which is on no CPU. */
+    /* The last step: from now on the session is on no CPU, and a call on another CPU may change it. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 

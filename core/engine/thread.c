@@ -242,7 +242,8 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         exchange_threads(&cpu->meter, prev, next);
     } else {
         if (cpu->meter.pmu) {
-            set_current(&cpu->meter, next); /* the thread's sessions are linked at a tick after the CPU has woken */
+            /* the CPU sleeps: `unjoined` 1 lets a tick link the thread's sessions after the CPU has woken */
+            set_current(&cpu->meter, next);
             UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev, 0);
@@ -411,7 +412,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         session = thread->sessions;
         if (!session)
             break;
-        /* While the list is held, no other call frees the session: its address may be used. */
+        /* While the list is held, no other call frees the session: its address can be compared after the detach. */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;
         upmu_thread_release(thread);

@@ -702,7 +702,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* Units of one type let waiting sessions run in different ticks. */
+    /* Start at different ticks: so units of one type do not all give waiting sessions counters in the same tick. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
@@ -788,7 +788,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     accesses = accesses_of(&meter->bank);
     now_ns = upmu_meter_now(meter);
     upmu_waiting_tick(meter);
-    if (accesses_of(&meter->bank) == accesses) /* no register was accessed: nothing waits, no set is due */
+    if (accesses_of(&meter->bank) == accesses) /* no access: no session waited, and no set was due */
         return status;
     unit->rotations++;
     if (timed)

@@ -183,7 +183,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
         if (!pmu || upmu_uncore_clash(pmu, 0)) {
             list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
-            if (i == UINT16_MAX) /* the hook own_unit names devices without end */
+            if (i == UINT16_MAX) /* so many devices: the hook own_unit names devices without end; stop here */
                 return status;
             continue;
         }
@@ -257,7 +257,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show_units(port, list, first);
-    for (unsigned i = types; i < list->pmu_count; i++) { /* not of earlier types: their units may be at work */
+    for (unsigned i = types; i < list->pmu_count; i++) { /* new types only: units of earlier ones may be open */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;
     }

@@ -373,7 +373,7 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     struct upmu_set *set = upmu_active(session);
     uint64_t corunners = meter->plan.corunners;
     uint32_t taken = upmu_plan_taken(meter);
-    /* the session runs alone, or a co-runner does */
+    /* counters are taken, and the session or a co-runner runs alone: all sessions that have counters must leave */
     bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners);
 
     if (alone)
@@ -473,7 +473,7 @@ struct selection {
     uint32_t staying;   /* bit i: runner[i] was chosen */
     uint32_t coming;    /* bit i: waiter[i] was chosen */
     uint8_t runners, waiters, searches;
-    bool moves;         /* the only waiter that was chosen has a place only if running sessions move */
+    bool moves;         /* one waiter alone was chosen, and it has a place only if running sessions move */
     struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };

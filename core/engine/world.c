@@ -162,7 +162,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         port_irq_restore(bank->port, irq);
     }
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
-        meter->exit_opens = before | meter->running; /* both: an interrupt may have changed `running` */
+        meter->exit_opens = before | meter->running; /* an interrupt may have changed `running` since `before` */
     if (world != UPMU_WORLD_BOTH)
         value = moved_gates(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                             meter->of_world[world != UPMU_WORLD_GUEST]);

@@ -203,8 +203,9 @@ void upmu_placement_read(struct placement *p)
                 option = first;
                 break;
             }
+            /* is there no room for the options of one more alternative, or for their claims? */
             if (option > &p->option[PLACE_OPTIONS - 1 - PLACE_HELPERS] ||
-                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES]) /* no room for one more option */
+                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES])
                 p->fault = UPMU_ERR_NO_SPACE;
         }
         if (option - first > PLACE_OPTIONS_EACH)

@@ -251,7 +251,10 @@ static uint32_t take_options(struct placement *p)
         request = upmu_bits_lowest(next);
         if (take_option(p, request, made, &serving))
             continue;
-        /* Requests of `left` that can have its counters get no place, either: the search places all of these. */
+        /*
+         * No place.  Requests not tried yet (`left`) that could have a counter of this one are not tried in this pass:
+         * they are returned, too.
+         */
         p->failed |= next;
         for (uint32_t others = left; others != 0; others &= others - 1u)
             if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
@@ -582,7 +585,7 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
  */
 static void give_up_serving(struct placement *p)
 {
-    uint32_t lasting = p->served; /* pairs that are served already, whichever of these requests is looked at */
+    uint32_t lasting = p->served; /* pairs that are served for each request of the loop, from here on */
 
     for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
         unsigned request = upmu_bits_lowest(left);

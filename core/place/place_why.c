@@ -100,7 +100,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     } else if (lift == PLACE_LIFT_RESOURCES) {
         UPMU_STORE(why->collision, UPMU_COLLISION_RESOURCE);
         counters = 0;
-        if (needs.shared == 0) /* one request needs a resource with two values */
+        if (needs.shared == 0) /* no resource is shared: one request alone needs a resource with two values */
             needs.shared = needs.contested;
         if (needs.common & needs.shared) /* prefer a resource that all requests need */
             needs.shared &= needs.common;
