@@ -59,8 +59,8 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
     if (meter->work_due & UPMU_DUE_LOG)
         upmu_reconcile_log(meter);
     /*
-     * A counter that only counts has wrapped, and the wrap is counted: clear its flag, which would look like another
-     * wrap later.
+     * Running counters that only count and are in `flagged` have wrapped, and the wraps are counted: clear their status
+     * bits, which would look like other wraps later.
      */
     if (meter->flagged & meter->running & ~meter->sampling)
         (void)upmu_count_acknowledge(meter, meter->running & ~meter->sampling);

@@ -121,8 +121,8 @@ static enum upmu_quality worse_quality(const struct upmu_count *sum, const struc
     const struct upmu_count *other = doubtful == sum ? count : sum;
 
     /*
-     * UNPROVEN is a 0 while no counter was seen to move.  If the other count shows that counters move, only its quality
-     * counts.
+     * UNPROVEN: the count is 0, and no counter had been seen to move when it was read.  If the other count shows that
+     * counters move, the quality of that count is returned.
      */
     if (doubtful->quality == UPMU_QUALITY_UNPROVEN && (other->raw || other->quality == UPMU_QUALITY_PARTIAL ||
                                                        other->quality == UPMU_QUALITY_SCALED))

@@ -208,7 +208,10 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_BARRIER();
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /* If meter->flagged has the counter, its flag belongs to an earlier wrap, and proves no round of the counter. */
+    /*
+     * Did the counter go all the way round?  If meter->flagged has the counter, its status bit may be of an earlier
+     * wrap, which was counted then, and proves no round.
+     */
     if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
         UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(pass->now_ns);

@@ -93,7 +93,7 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
     UPMU_STORE(why->culprit_count, (uint8_t)count);
 }
 
-#define UNIT_FILTERS 8u /* the first resources of a unit: filters that its events need */
+#define UNIT_FILTERS 8u /* resources of a unit with lower numbers are filters that its events need */
 
 /*
  * Hold for each counter of other software the ESCR that it may need: its select value at take-over says which ESCR that

@@ -163,7 +163,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
             plan->moved |= UPMU_BIT32(tally->from);
         plan->odd |= UPMU_PLAN_ODD;
     }
-    /* Make the sequences odd: a read on another CPU is made again until the new counter is valid. */
+    /* Make the sequences odd until the events have new counters: a read on another CPU is made again till then. */
     for (unsigned part = 0; part < plan->outs; part++) {
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
         UPMU_BARRIER();

@@ -20,7 +20,7 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds || meter->by_hardware)
         return true;
 #endif
-    /* A CPU without a PMU (meter->pmu is NULL) has plans, too; no session leaves or comes in them. */
+    /* A CPU without a PMU (meter->pmu is NULL) has plans, too, in which no session leaves or comes. */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
            (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||
                            ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))));
@@ -187,15 +187,15 @@ static void find_values(struct upmu_meter *meter)
         plan->based = plan->leave;
         plan->begun = 0;
     }
-    plan->based &= plan->leave; /* on an unowned counter no event leaves that has a base */
+    plan->based &= plan->leave; /* an unowned counter is left by no event whose base could be taken */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            /* the event moves: its base is of another counter */
+            /* an event that comes to `from` cannot take this event's base, which by then is of its new counter */
             if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter)
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
-        plan->written = ~0u; /* upmu_count_write_at() begins each event, in its own way */
+        plan->written = ~0u; /* value widths differ, or a unit: upmu_count_write_at() reads or writes, by event */
 }
 
 /*

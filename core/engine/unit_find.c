@@ -263,8 +263,8 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
     /*
-     * UPMU_ERR_NO_PMU: the processor is unknown.  Outside of hypervisors, or if forced, that is no refusal: the host's
-     * own units are all that is found, if there are any.
+     * UPMU_ERR_NO_PMU: the processor is unknown.  Without a hypervisor, or if forced, the search succeeds all the same:
+     * the list gets the host's own units (hook own_unit) alone, if there are any.
      */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;

@@ -108,7 +108,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
 
         if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
-        /* an event may name no counters, and all metrics share one counter: let a search decide */
+        /* an event that names no counters, or a metric (all share one counter): true, so that a search decides */
         if (!wanted || (wanted & UPMU_METRIC_COUNTERS(meter->pmu)))
             return true;
         if (!(wanted & counters))
@@ -286,8 +286,8 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
         return status;
     UPMU_STORE(session->error, UPMU_OK);
     /*
-     * A start (`may_move`) searches once more, for a place on an idle PMU, so that no stop has to search.  A switch
-     * does not.
+     * If the session has no place that is valid beside no other session, a start (`may_move`) searches one, so that no
+     * stop has to search.  A switch does not.
      */
     if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !has_place(meter, session, 0))
         upmu_placing_later(meter, session, find_spared(meter, session));
@@ -667,7 +667,7 @@ static void rotate_chosen(struct selection *selection)
         upmu_reconcile(meter);
         end_turns(meter);
     }
-    /* Running sessions have to move for the one waiter that was chosen: a search of its own moves them. */
+    /* If the one waiter that was chosen fits only if running sessions move (`moves`), a search moves them now. */
     for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
         (void)bring_session(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }
@@ -705,7 +705,7 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     selection.searches = (uint8_t)searches;
     find_runners(&selection);
     find_waiters(&selection);
-    if (upmu_meter_is_free(meter)) { /* counters that never stop belong to no session: all waiters can run */
+    if (upmu_meter_is_free(meter)) { /* counters that never stop belong to no session: no waiter has to wait */
         for (unsigned i = 0; i < selection.waiters; i++)
             (void)bring_session(meter, selection.waiter[i], false);
         return;

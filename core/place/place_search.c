@@ -345,7 +345,7 @@ static bool find_counter(struct placement *p, unsigned unit)
     uint32_t barred = unit == NO_UNIT ? p->limited : 0;
     uint32_t seen = 0, waiting = 0, fresh = barred & p->used;
     unsigned by = NO_UNIT, at = unit;
-    uint8_t parent[UPMU_COUNTERS]; /* by counter: the unit that could take it, from which it was reached; or NO_UNIT */
+    uint8_t parent[UPMU_COUNTERS]; /* by counter reached: the unit that would take it; NO_UNIT: a chain begins there */
 
     for (;;) {
         uint32_t allowed;
