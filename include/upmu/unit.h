@@ -272,9 +272,9 @@ enum upmu_status upmu_unit_poll(struct upmu_unit *unit);
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit);
 
 /*
- * Rotate the sharing sessions of a unit in each `every`th tick (1 or more; after open 1).  If rotations take more than
- * 0.8 % of the time, the library doubles the number of ticks between them, up to 64 * `every`, and halves it again
- * when they take less.
+ * Rotate the sharing sessions of a unit in each `every`th tick (1 or more; after open 1).  While rotations take more
+ * than 1/128 of the time, the library doubles the number of ticks between them, up to 64 * `every`.  While they take
+ * less than 1/512 of it, the library halves that number, down to `every`.  Without the hook clock_ns it stays.
  *
  * Context: any.
  */

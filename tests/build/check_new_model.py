@@ -17,7 +17,7 @@ BACKEND = "backends/x86_core"
 # File, the text before which a line is put, the line.  The event 13h/00h has P6's constraint (counter 1), and none here;
 # the event D7h/00h has one here alone.
 EDITS = [
-    ("x86_core_models.h", "/* Core types of hybrids by their native id", "M_MADE_UP, "),
+    ("x86_core_models.h", "M_HYBRID, M_ADL_GLC = M_HYBRID", "M_MADE_UP, "),
     ("x86_core_models.h", "    [M_UNKNOWN] = MODEL(",
      '    [M_MADE_UP] = MODEL("madeup", "Made-up model", UPMU_X86_RULES_MUP, 5, 8, 0xf, 0xff, WITH_FULL,\n'
      '                        QUIRK(MADE_UP), 2),\n'),

@@ -242,7 +242,7 @@ struct upmu_meter {
     /* working memory for placements on this CPU (upmu_cpu_use_work()); NULL: they use the stack */
     struct upmu_place_work *work;
     uint8_t domain_number;              /* number of this CPU in `domain` */
-    uint8_t thread;                     /* upmu_backend.thread: number of the hyper-thread in its core, or 0 */
+    uint8_t thread; /* what upmu_backend.thread returned: number of the hyper-thread in its core (AMD: APIC id), or 0 */
     uint16_t number;                    /* number of the CPU in the order of initialisation, modulo 65,536 */
     uint8_t claims_due; /* 1: `domain` may hold claims of this CPU that no running session needs any more */
     volatile uint8_t live;              /* 1: the PMU is taken over and does not sleep; handlers may act */

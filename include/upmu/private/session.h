@@ -197,7 +197,7 @@ struct upmu_session {
     enum upmu_status error;    /* why the library has stopped the session by itself (a fault); UPMU_OK: it has not */
     uint32_t id;               /* number of the session, unique on its machine; 0: the session is closed */
     volatile uint8_t state;    /* enum upmu_session_state */
-    /* the session was started, or switched to a set: a start continues with the active set, else with the first */
+    /* private, what is used most first */
     volatile uint8_t ties;     /* UPMU_TIED: it has a target; UPMU_DROPPED: it has no controller any more */
     volatile uint8_t full; /* the next plan is to mask the session, because its ring was full or a message was sent */
     /* the next plan is to switch to the next set, because an event has overflowed often enough */
