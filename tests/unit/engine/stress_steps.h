@@ -647,6 +647,8 @@ static void unreserve(unsigned cpu)
         s.sim.cpu[cpu].select[counter] &= ~SIM_SELECT_EN;
         s.sim.cpu[cpu].global_ctrl &= ~sim_global_bit(counter);
     }
+    /* An overflow from before the reservation, whose flag the handler has left alone since, is not answered for yet. */
+    s.answered[cpu] -= (s.sim.cpu[cpu].status & sim_global_bit(counter)) != 0;
     judge_learn_keys();
     s.watchdog[cpu] = 0;
     judge_look();
