@@ -47,10 +47,10 @@ struct upmu_tally {
     bool ordinary : 1;
     bool cascades : 1;          /* a cascade: the counter slot[1], the initiator, starts `counter` when it overflows */
     bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
-    bool wraps : 1; /* overflows of the event in the throttle's window (one that was lost counts 64 times) ... */
+    bool wraps : 1;             /* UPMU_SAMPLING_WRAP was asked for */
     bool metric : 1;            /* the event is a byte of the register of top-down metrics, and no counter */
     bool lent : 1;              /* upmu_set_lend(): its counter is loaded with `total` + `reset` */
-    uint16_t storm;             /* number of overflows of the event in the throttle's window ... */
+    uint16_t storm; /* overflows of the event in the throttle's window (one that was lost counts 64 times) ... */
     uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */
     uint32_t frequency;         /* upmu_sampling.frequency */
     uint64_t total;             /* events counted when the counter had the value `base` */
