@@ -18,7 +18,7 @@
 
 #define NAME_BYTES 96
 
-/* What was looked up; its index is the event's id. */
+/* The events that were looked up: the index of each is its id. */
 static struct known {
     struct upmu_event event;
     unsigned cpu;

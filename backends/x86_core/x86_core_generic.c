@@ -40,7 +40,7 @@ static const struct {
     {IS(NHM) | IS(WSM), UPMU_WORD_BACKEND, 0x01803fb1},
     {IS(SNB) | IS(SNX), UPMU_WORD_BACKEND, UPMU_WORD_BACKEND},
     {EVERY, UPMU_WORD_BACKEND, 0},
-    /* These Atoms have no PERF_METRICS: a word of a metric byte (event 00h) becomes the event that counts its slots. */
+    /* The Atoms of TOPDOWN_EVENTS have no PERF_METRICS: a metric byte (event 00h) becomes the event of its slots. */
     {TOPDOWN_EVENTS, 0x8000, 0x02c2},
     {TOPDOWN_EVENTS, 0x8100, 0x0073},
     {TOPDOWN_EVENTS, 0x8200, 0x019c},

@@ -4,7 +4,7 @@
  */
 #include <examples/kernel/kernel.h>
 
-/* What ring 3 read. */
+/* The index and the value that ring 3 read. */
 static volatile struct {
     uint32_t index, low, high;
     bool done;

@@ -19,7 +19,7 @@ const char virt_machine[] = "AArch64";
 
 static struct upmu_cpu *the_cpu;
 
-/* What the entry saves. */
+/* The registers that the entry saves. */
 struct saved {
     uint64_t x[20], ip, mode;
 };

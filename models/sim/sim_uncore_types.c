@@ -105,7 +105,7 @@ static const struct upmu_sim_free icx_iio_free_counters[] = {
     {0xa55, 1, 1, 48, 0, icx_io_list}, {0xaa0, 1, 8, 48, 0, icx_bw_list}, FREE_END};
 static const struct upmu_sim_free icx_imc_free_counters[] = {
     {0x22b0, 8, 1, 48, 0, NULL}, {0x2290, 8, 2, 48, 0, NULL}, {0x22a0, 8, 2, 48, 0, NULL}, FREE_END};
-/* What the counters of Sandy Bridge's memory controller count: reads and writes; requests of graphics, cores, I/O. */
+/* The counters of Sandy Bridge's memory controller count: reads and writes; requests of graphics, cores, I/O. */
 static const struct upmu_sim_free snb_imc_counters[] = {
     {0x5050, 4, 2, 32, 0, NULL}, {0x5040, 4, 3, 32, 0, NULL}, FREE_END};
 static const struct upmu_sim_free adl_imc_free_counters[] = {

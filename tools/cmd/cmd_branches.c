@@ -22,7 +22,7 @@ static void print_place(struct cmd *cmd, unsigned column, uint64_t ip)
         cmd_coloured(cmd, CMD_NAME, " %s+0x%X", symbol.name, ip - symbol.start);
 }
 
-/* What begins the next word of those that are known of a branch. */
+/* Print the separator before the next word that is known of a branch. */
 static void print_between(struct cmd *cmd, bool *first)
 {
     cmd_print(cmd, *first ? "  " : ", ");
