@@ -13,7 +13,10 @@
 #define HAS_BRS UPMU_BIT32(31)   /* 8000_0008h EBX */
 #define DEPTH_OF(ebx) ((ebx) >> 4 & 0x3fu)
 
-/* AMD's branch stack. The newest branch is entry 0. The bits of its select are as Intel's. */
+/*
+ * Registers of AMD's branch stack. The newest branch is entry 0. The filter bits of `select` are those of Intel's
+ * LBR_SELECT.
+ */
 static const struct upmu_branch_stack amd_branch_stack = {
     .from = 0xC0010300u,
     .to = 0xC0010301u,

@@ -23,7 +23,10 @@
 
 #define AMD_CPUID_IBS UPMU_BIT32(10)
 
-/* Leaf 8000_001Bh, EAX: the other bits are valid only with bit 0; without bit 0 both units exist. */
+/*
+ * Capabilities of IBS where leaf 8000_001Bh does not exist or bit 0 of its EAX is clear, so that its other bits are not
+ * valid: bits 2:0, that is, both units exist and nothing more.
+ */
 #define AMD_IBS_BASIC 7u
 
 /* Leaf 8000_0022h, EAX. */
@@ -38,14 +41,17 @@
 #define AMD_LEAST_PERIOD 2u
 #define AMD_WIDTH 48u
 
-/* Features of a CPU in addition to its model's traits and quirks. */
+/*
+ * Bits of `has` in the functions below, besides AMD_WITH_EXTENDED, AMD_WITH_GLOBAL and UPMU_AMD_…: features of this
+ * CPU.
+ */
 #define AMD_HAS_FREEZE 0x01u
 #define AMD_HAS_GUESTS 0x02u
 
-/* The bit of a row from 32 on in present[1]. */
+/* The bit in upmu_pmu.present[1] of a row from 32 to 63. */
 #define AMD_ROW_BIT(row) UPMU_BIT32((row) - 32)
 
-/* Add one counter. The registers of a counter have the same rows in all tables. */
+/* Add counter n to a PMU. The registers of a counter have the same rows in all tables. */
 static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 {
     struct upmu_counter *counter = &pmu->counter[n];
@@ -63,11 +69,13 @@ static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
-/* Add global control, status and acknowledgement, which PerfMonV2 has. */
+/*
+ * Add the registers of PerfMonV2: global control, status and acknowledgement, and DebugCtl if counters can be frozen.
+ */
 static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
-    pmu->kernel_select = 0; /* one write opens or closes all gates */
+    pmu->kernel_select = 0; /* one write closes all gates: no counter runs while it is written */
     pmu->table = &upmu_amd_global_table;
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS;
     pmu->status_row = UPMU_AMD_ROW_STATUS;
@@ -82,7 +90,10 @@ static void add_global(struct upmu_pmu *pmu, unsigned has)
 _Static_assert(UPMU_AMD_CLASS_STATUS + 1 == UPMU_AMD_CLASS_ACK && UPMU_AMD_CLASS_ACK + 1 == UPMU_AMD_CLASS_DEBUGCTL,
                "the three of PerfMonV2");
 
-/* Return the select bits that can be set. Event bits 11:8 came with family 10h; guest and host exist with SVM. */
+/*
+ * Return the bits that a select of this PMU has (upmu_pmu.limit). Event bits 11:8 exist from family 10h on, pin control
+ * exists before; guest and host exist with SVM.
+ */
 static uint64_t select_limit(unsigned has)
 {
     uint64_t bits = UPMU_AMD_SELECT_EVENT | UINT64_C(0xffd7ff00);
@@ -92,7 +103,10 @@ static uint64_t select_limit(unsigned has)
     return has & AMD_HAS_GUESTS ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
-/* Add the registers of IBS. Some registers exist only with one of the capabilities in `with`, which are bits 31:4. */
+/*
+ * Add the registers of IBS. with[i] is for row UPMU_AMD_ROW_FETCH + i: the row exists if with[i] is 0, or if bits 19:4
+ * of `capabilities` have one of its bits.
+ */
 static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
 {
     static const uint16_t with[] = {[3] = 1u << 5, [11] = 1u << 1, [12] = 1u << 6, [13] = 1u << 9, [14] = 1u << 9};
@@ -119,7 +133,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->variant = (uint8_t)index;
     pmu->quirks = (model->traits & AMD_TRAIT_QUIRKS) | (has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET));
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
-    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* running counters may be written: perfctr 2.6.42, x86.c */
+    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* not 0: running counters may be written (perfctr 2.6.42, x86.c) */
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */
@@ -138,7 +152,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->limit[UPMU_AMD_CLASS_GLOBAL_CTL] = pmu->counters;
 }
 
-/* Is a K8 of revision B, by libpfm4's rule: model 5 below stepping 2, or model 4 of stepping 0? */
+/* Is a CPU of family 0Fh a K8 of revision B? libpfm4's rule: model 5 below stepping 2, or model 4 of stepping 0. */
 static bool is_revision_b(unsigned model, unsigned stepping)
 {
     return (model == 5 && stepping < 2) || (model == 4 && !stepping);
@@ -155,13 +169,16 @@ static unsigned find_amd_model(const struct upmu_detection *detection)
     return detection->family < 0x17 ? AMD_OLD : AMD_NEW;
 }
 
-/* Do a model's selects have bits for guest and host? Those of K7, K8 and family 11h do not, though some have SVM. */
+/*
+ * Do the selects of a model, an index of amd_models, have bits for guest and host? Those of K7, K8 and family 11h do
+ * not, though some have SVM.
+ */
 static bool knows_guests(unsigned model)
 {
     return !(amd_models[model].traits & AMD_WITH_BITS_8) && model != AMD_11H;
 }
 
-/* The CPUID leaves that are read, by their index in `words`. */
+/* Indices in amd_leaves and `words`: the CPUID leaves that detection reads. */
 enum { AMD_LEAF_FEATURES, AMD_LEAF_SIZES, AMD_LEAF_IBS, AMD_LEAF_PERFORMANCE, AMD_LEAVES };
 
 static const struct upmu_leaf amd_leaves[AMD_LEAVES] = {
@@ -173,7 +190,10 @@ static const struct upmu_leaf amd_leaves[AMD_LEAVES] = {
     [AMD_LEAF_PERFORMANCE] = {.leaf = UINT32_C(0x80000022)},
 };
 
-/* Describe a CPU, with counters by CPUID: PerfMonV2 says how many, the extended block has six, the legacy one four. */
+/*
+ * Fill in the PMU of a CPU. Number of counters: with PerfMonV2 CPUID has it; with PERFCTR_CORE alone it is six, else
+ * four.
+ */
 static void describe_cpu(const struct upmu_detection *detection, const uint32_t words[][4], struct upmu_pmu *out_pmu)
 {
     uint32_t features = words[AMD_LEAF_FEATURES][2], performance = words[AMD_LEAF_PERFORMANCE][0];
@@ -222,7 +242,7 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
     (void)upmu_detection_identify(detection, out_pmu);
     if (!detection->hypervisor)
         return true;
-    out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not give the bit of erratum 1292 to guests */
+    out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not let guests set bit 43, which the workaround needs */
     /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
     return out_pmu->table != &upmu_amd_legacy_table ||
            detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select);
@@ -237,7 +257,10 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
         const struct amd_model *model = &amd_models[i];
         unsigned has = model->traits & AMD_WITH_GLOBAL;
 
-        /* The name of a catalogue that several models have stands for the last of these models. */
+        /*
+         * A catalogue's name stands for the last one of adjacent models with that catalogue; "zen1" is Zen, not
+         * Hygon's.
+         */
         if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, model->name) &&
                                 (!upmu_text_is(name, length, model->catalog) || i == AMD_HYGON ||
                                  (i + 1u < AMD_MODELS && upmu_text_is(name, length, model[1].catalog)))))

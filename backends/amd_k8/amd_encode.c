@@ -40,7 +40,7 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
             value = &code;
         }
     }
-    /* No counter of AMD's makes precise samples: precise=0 is accepted, other levels are refused. */
+    /* No AMD counter makes precise samples: `precise` or `p` with value 0 is accepted, other levels are refused. */
     if (i == UPMU_X86_FIELDS && (!value || *value <= 3))
         return value && !*value ? UPMU_OK : UPMU_ERR_NOT_PRECISE;
     if (i >= UPMU_X86_FIELDS || !(upmu_x86_fields[i].families & UPMU_X86_AMD))
@@ -49,8 +49,8 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
 }
 
 /*
- * Convert FreeBSD's unitmask=m+o+e+s+i of K7 to bits: states of the cache line, with their letters together or joined
- * by '+'.
+ * Convert a word of FreeBSD's unitmask= of K7 to unit mask bits: each letter is a state of the cache line (m, o, e, s,
+ * i). In unitmask=m+o the caller separates the words at '+'; in unitmask=mo one word has both letters.
  */
 bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                         uint16_t *out_bits)
@@ -74,8 +74,8 @@ bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, 
 }
 
 /*
- * The codes of architectural events on each generation, by the select word of the architectural catalogue (columns:
- * UPMU_AMD_GENERIC_…): event code, and unit mask in bits 23:16; 0: the generation has no such event.
+ * The codes of architectural events on each generation. `from` is the select word in the architectural catalogue. `to`
+ * has a column for each UPMU_AMD_GENERIC_…: the event code, and the unit mask in bits 23:16; 0: there is no such event.
  */
 static const struct {
     uint32_t from;
@@ -105,9 +105,9 @@ static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)
 }
 
 /*
- * Find the unit mask of a row on this revision of the CPU; false: the revision lacks the event, or all masks that are
- * used. Bits 15:8 of row->umask are the revisions that lack the event; each byte of the payload has the masks of one
- * revision.
+ * Find the unit mask of a row on this revision of the CPU. Returns false: the revision lacks the event or one of the
+ * masks that were named: bit 8 + revision of row->umask is set. If row->msr is not 0, byte `revision` of row->payload
+ * has the unit mask bits that exist on it.
  */
 static bool umask_of_revision(const struct upmu_pmu *pmu, const struct upmu_row *row, unsigned *out_umask)
 {
@@ -145,7 +145,10 @@ void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event,
 
 #endif
 
-/* Set the properties that follow from an event's code: of the northbridge, or in need of two counters. */
+/*
+ * Mark an event of the northbridge (upmu_event.payload), or one that needs two counters (UPMU_ATTR_WIDE), by its code.
+ * Returns UPMU_OK, or UPMU_ERR_UNSUPPORTED: the counts would be cleared (UPMU_AMD_NB_RESET), or it is the merge event.
+ */
 static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     unsigned code = upmu_amd_code(event->config);
@@ -174,7 +177,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
         return status;
     if (event->config1)
         return UPMU_ERR_NOT_PERMITTED;
-    /* Guest and host together are no restriction: without both bits the event also works without SVM. */
+    /* Guest and host together are no restriction. Clear both bits then: the event counts in both, also without SVM. */
     if ((event->config & AMD_SELECT_WORLDS) == AMD_SELECT_WORLDS)
         event->config &= ~AMD_SELECT_WORLDS;
     upmu_x86_settle_attributes(event);

@@ -19,8 +19,8 @@
 #define OP_EN UPMU_BIT64(17)
 #define OP_VAL UPMU_BIT64(18)
 #define OP_COUNTS_OPS UPMU_BIT64(19)
-#define OP_MAXIMUM_HIGH UINT64_C(0x07f00000) /* bits 26:20 of the period, in the same place */
-#define AMD_MAXIMUM UINT64_C(0xffff)             /* bits 19:4 of the period */
+#define OP_MAXIMUM_HIGH UINT64_C(0x07f00000) /* IbsOpCtl: bits 26:20 of the period, at bits 26:20 */
+#define AMD_MAXIMUM UINT64_C(0xffff)             /* both controls: bits 19:4 of the period, at bits 15:0 */
 
 #define LEAST_FETCHES 0x10u
 #define LEAST_OPS 0x90u
@@ -92,7 +92,7 @@ bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct
     ADD_AGAIN(plan, control, word);
     if (has_capability(pmu, CAN_DISABLE))
         ADD_STOP(plan, second, 1);
-    /* Erratum 420: first clear the maximum, then the enable bit. */
+    /* Erratum 420 of family 10h: clear the field of the period first, then the enable bit. */
     if (pmu->family == 0x10)
         ADD_STOP(plan, control, enabled);
     ADD_STOP(plan, control, 0);
@@ -104,7 +104,7 @@ bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sam
     bool zen3 = pmu->family == 0x19 && pmu->model < 0x10;
     uint64_t *registers = sample->registers;
 
-    /* Erratum 1197: fetches at address 0 did not happen. */
+    /* Erratum 1197: discard a sample of a fetch at address 0, which did not happen. */
     if (sample->kind == UPMU_IBS_FETCH)
         return !(zen3 && !registers[UPMU_IBS_FETCH_LINEAR]);
     if (has_capability(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))

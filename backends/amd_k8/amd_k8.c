@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AMD backend: status words to counters, counters in use at take-over, idle values, and the
- * table of its functions.
+ * The AMD backend: status words to counters, idle values, the writes of take-over, events of the northbridge, and the
+ * table of the backend's functions.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -34,8 +34,8 @@ static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct up
 }
 
 /*
- * Add what take-over writes. Freezing on an interrupt is never used: freezing would stop counters of other sessions.
- * Counters that are frozen are released.
+ * Add the writes of take-over: clear the freeze bits of DebugCtl, and release counters that are frozen. upmu never lets
+ * an interrupt freeze counters, because that would stop counters of other sessions, too.
  */
 static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -59,8 +59,8 @@ static const char *amd_counter_prefix(const struct upmu_pmu *pmu, unsigned count
 }
 
 /*
- * Return the row of a resource's register. Core counters count the northbridge's events, and the northbridge's resource
- * has no register.
+ * Return UPMU_NO_ROW for the only resource, the northbridge: core counters count its events, and no register has its
+ * value.
  */
 static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {

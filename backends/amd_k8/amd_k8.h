@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AMD backend's functions, K7 to Zen, file by file; contracts are those of struct
- * upmu_backend in core/hw/backend.h.  How the PMU works: docs/amd.md.
+ * The AMD backend's functions, K7 to Zen, file by file.  A function that is a member of struct upmu_backend has its
+ * contract in core/hw/backend.h.  How the PMU works: docs/amd.md.
  *
- * An event's word is its select register, without enable and interrupt bits.
+ * The select word of an event (upmu_event.config) is the value of its select register, PERF_CTLn, without the enable
+ * bit and the interrupt bit.
  */
 #ifndef UPMU_AMD_K8_H
 #define UPMU_AMD_K8_H
@@ -12,28 +13,32 @@
 
 extern const struct upmu_backend upmu_amd_k8_backend;
 
-/* FreeBSD's prefixes of the catalogues' names. */
+/* Prefixes that FreeBSD puts before the names of events (upmu_backend.prefixes). */
 #define UPMU_AMD_PREFIXES "k8-\0k7-\0pmc_ev_k8_\0pmc_ev_k7_\0"
 
 /*
- * The northbridge as a resource. One core of a node counts the northbridge's events: the resource's value is the core's
- * APIC id.
+ * The resource that stands for the northbridge of a node. Only one core of a node may count northbridge events: the
+ * event claims the resource with the initial APIC id of its core as the value, so that another core cannot claim it.
  */
 #define UPMU_AMD_RESOURCE_NB 0u
 
-/* Value of upmu_event.payload for an event of the northbridge. */
+/* Value of upmu_event.payload for a northbridge event that a core counter counts (UPMU_AMD_NB_SHARED). */
 #define UPMU_AMD_PAYLOAD_NB 1u
 
-/* Bits of upmu_pmu.quirks, from bit 8 on. upmu_pmu.variant is the index in the table of models. */
-#define UPMU_AMD_GROUPS 0x0100u    /* family 15h: groups of events have certain counters */
-#define UPMU_AMD_NB_SHARED 0x0200u /* northbridge events are counted by core counters, for the node */
+/* Bits of upmu_pmu.quirks, from bit 8 on. upmu_pmu.variant is the index in amd_models (amd_models.h). */
+#define UPMU_AMD_GROUPS 0x0100u    /* family 15h: some groups of events can use some counters only (amd_groups) */
+#define UPMU_AMD_NB_SHARED 0x0200u /* core counters count northbridge events, of the whole node */
 #define UPMU_AMD_NB_APART 0x0400u  /* only the northbridge's own counters count its events */
 #define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
-#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount except on counter 2 */
-#define UPMU_AMD_NB_RESET 0x2000u  /* K8 revision E with several cores: any write of a select clears such events */
-#define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at take-over: HostOnly counts */
+#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount: see AMD_GOOD_COUNTER */
+/* K8 revision E with several cores: any write of a select clears the counts of northbridge events */
+#define UPMU_AMD_NB_RESET 0x2000u
+#define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at detection: a select with HostOnly counts */
 
-/* The code of the wide event, and the word for the odd counter beside it. */
+/*
+ * Event 003h, whose count needs two counters: the select word UPMU_AMD_MERGE, the merge event, is for the odd counter
+ * of the two.
+ */
 #define UPMU_AMD_WIDE_CODE 0x003u
 #define UPMU_AMD_MERGE UINT64_C(0xf000000ff)
 
@@ -48,7 +53,10 @@ static inline uint64_t upmu_amd_word(unsigned code)
     return (code & 0xffu) | (uint64_t)(code >> 8 & 0xfu) << 32;
 }
 
-/* Codes of events of the northbridge, on families that have them: E0h to FFh, 1E0h to 1FFh and so on. */
+/*
+ * Bits that are set in the code of each northbridge event (E0h to FFh, 1E0h to 1FFh and so on), on families that have
+ * them.
+ */
 #define UPMU_AMD_NB_CODES 0xe0u
 static inline bool upmu_amd_is_nb(unsigned code)
 {
@@ -63,8 +71,8 @@ const char *upmu_amd_names(unsigned i);
 unsigned upmu_amd_thread(const struct upmu_detection *detection);
 
 /*
- * Return the name of the catalogue of a PMU's events. A PMU without its own catalogue has "ix86arch", whose events are
- * translated.
+ * Return the name of the catalogue of a PMU's model; "": the model is unknown. The PMU then has the catalogue
+ * "ix86arch", whose events upmu_amd_from_row() translates.
  */
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
@@ -74,7 +82,7 @@ const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
  */
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 
-/* Columns of the table of generic events. Return the column of a PMU. */
+/* Columns of amd_generic (amd_encode.c): generations with the same codes for the architectural events. */
 enum {
     UPMU_AMD_GENERIC_NONE,
     UPMU_AMD_GENERIC_K7,
@@ -99,7 +107,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
 
 /* ---- amd_place.c ---- */
 
-/* Return the counters that can count an event; 0: no counter can. */
+/* Return the counters that can count the event of a select word; 0: no counter can. */
 uint32_t upmu_amd_counters(const struct upmu_pmu *pmu, uint64_t config);
 
 /* Does erratum 1292 concern an event: the PMU has the erratum, and the erratum lists the event? */
@@ -112,7 +120,10 @@ void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event,
 
 /* ---- amd_branches.c ---- */
 
-/* Give the PMU its branch stack, by EBX of leaf 8000_0008h and by leaf 8000_0022h. */
+/*
+ * Set the fields of a PMU for branch records, or, where it has none, the reason (upmu_pmu.no_branches). `features_8` is
+ * EBX of CPUID leaf 8000_0008h; `performance` are EAX to EDX of leaf 8000_0022h.
+ */
 void upmu_amd_branches(uint32_t features_8, const uint32_t performance[4], struct upmu_pmu *pmu);
 
 /* ---- amd_ibs.c ---- */

@@ -17,16 +17,19 @@ struct amd_model {
 #if UPMU_TITLES
     char title[27];  /* for display */
 #endif
-    char catalog[7]; /* of its events */
+    char catalog[7]; /* catalogue of its events; "": none */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint32_t traits;
 };
 
-/* Traits of a model: UPMU_AMD_… of upmu_pmu.quirks from bit 8 on, and the bits below. */
+/*
+ * Bits of amd_model.traits. Bits from 8 on are UPMU_AMD_… and go into upmu_pmu.quirks. AMD_WITH_EXTENDED and
+ * AMD_WITH_GLOBAL are for PMUs that are described by name alone: with CPUID, its bits decide.
+ */
 #define AMD_HAS(quirk) UPMU_AMD_##quirk
-#define AMD_WITH_EXTENDED 0x20u /* typical features */
+#define AMD_WITH_EXTENDED 0x20u /* the typical CPU has PERFCTR_CORE */
 #define AMD_WITH_GLOBAL 0x60u
-#define AMD_WITH_BITS_8 0x80u   /* event codes of 8 bits, pin control, no guests */
+#define AMD_WITH_BITS_8 0x80u   /* event codes have 8 bits; pin control exists, bits for guests do not */
 #define AMD_TRAIT_QUIRKS 0xffffff00u
 
 enum {
@@ -79,7 +82,11 @@ static const struct amd_model amd_models[AMD_MODELS] = {
 #undef NODE
 #undef ZEN
 
-/* Models by signature: the first matching range counts. A family's last range is for the family's unknown models. */
+/*
+ * Models by CPUID family and model, the latter from `first` to `last`: the first matching row counts. The last row of a
+ * family below 17h, and that of 18h, is for all other models of the family. Unknown models of 17h, 19h and 1Ah have no
+ * row.
+ */
 static const struct {
     uint8_t family, first, last, model;
 } amd_signatures[] = {

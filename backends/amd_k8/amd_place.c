@@ -3,7 +3,7 @@
  * The counters that an AMD event may use, its alternatives, and the register values of one alternative.
  *
  * Sources: Linux arch/x86/events/amd/core.c (groups of family 15h, pairs, northbridge); OProfile's
- * events/x86-64/family15h agrees except for 000h and 004h, where it lists the masks of several unit masks; erratum
+ * events/x86-64/family15h, which agrees except for 000h and 004h, where it lists counter 3 for all unit masks; erratum
  * 1292: LKML 20220203095841.
  */
 #include "backends/amd_k8/amd_k8.h"
@@ -13,7 +13,7 @@
 
 #if UPMU_BACKEND_AMD
 
-/* Which unit masks a rule is for. */
+/* The unit masks that a rule of amd_groups is for. */
 enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_HALVES /* a bit of each nibble */ };
 
 #define AMD_C0 0x01u
@@ -24,8 +24,8 @@ enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_
 #define AMD_C05 0x3fu
 
 /*
- * Counters of family 15h's events. A rule is for a code, compared in the bits of `mask`; the first matching rule
- * counts.
+ * Counters of family 15h's events. A rule is for the events whose code equals `code` in the bits of `mask`, with a unit
+ * mask as `umask` says (AMD_UMASK_…); the first matching rule counts. `counters` 0: no counter counts these events.
  */
 static const struct {
     uint16_t code, mask;
@@ -122,7 +122,7 @@ static void add_merge(const struct upmu_pmu *pmu, struct upmu_alternative *out)
     out->slot[1].counters = even_counters(pmu->counters) << 1;
 }
 
-/* The only counter without erratum 1292: others may count too much. */
+/* The counter that is right in spite of erratum 1292, if bit 43 of its select is set and it requests no interrupt. */
 #define AMD_GOOD_COUNTER UPMU_BIT32(2)
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
@@ -139,7 +139,7 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
         return false;
     if (event->attributes & UPMU_ATTR_WIDE)
         add_merge(pmu, out);
-    /* A node's northbridge is counted by one core; other cores are refused. */
+    /* Only one core of a node may count northbridge events: the value, its APIC id, excludes other cores. */
     if (event->payload == UPMU_AMD_PAYLOAD_NB) {
         out->slot[0].resource_count = 1;
         out->slot[0].resource[0] = UPMU_AMD_RESOURCE_NB;

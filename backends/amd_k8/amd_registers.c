@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: AMD APM vol 2 (24593) chapter 13; Linux arch/x86/include/asm/msr-index.h. Legacy registers
- * are two blocks of four; in the extended set selects and counters alternate. If a CPU has both sets, the first four of
- * each are the same hardware, and only the extended ones are used. Before PerfMonV2 a counter runs while the enable bit
- * of its select is set; since then the bit is always set and the gate is in PerfCntrGlobalCtl.
+ * Registers of AMD's PMUs. Sources: AMD APM vol 2 (24593) chapter 13; Linux arch/x86/include/asm/msr-index.h.
+ *
+ * Legacy registers are two blocks of four; in the extended set selects and counters alternate. If a CPU has both sets,
+ * the first four counters and selects of each are the same hardware, and upmu uses the extended ones only. Before
+ * PerfMonV2 a counter runs while the enable bit of its select is set. With PerfMonV2 upmu leaves the enable bit set,
+ * and the gate is a bit of PerfCntrGlobalCtl.
  */
 #include "backends/amd_k8/amd_registers.h"
 #include "core/util/bits.h"
@@ -13,8 +15,9 @@
 #define AMD_ALL (~UINT64_C(0))
 
 /*
- * Select bits that raw words may set at any level: event, unit mask, USR, OS, edge, inv, cmask, event bits 11:8, guest
- * and host, pin control. Higher levels may also set the interrupt.
+ * Select bits that raw words may set at any level: event (bits 11:8 included), unit mask, USR, OS, edge, inv, cmask,
+ * guest and host, pin control; also enable, which the encoder clears. From UPMU_LEVEL_PRIVILEGED on the interrupt bit
+ * is added.
  */
 #define AMD_SELECT_SESSION                                                                                            \
     (UPMU_AMD_SELECT_EVENT | UPMU_AMD_SELECT_UMASK | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS |                       \
@@ -28,7 +31,10 @@
 #define AMD_FOUR(R) R(0) R(1) R(2) R(3)
 #define AMD_FIFTEEN(R) AMD_FOUR(R) R(4) R(5) R(6) R(7) R(8) R(9) R(10) R(11) R(12) R(13) R(14)
 
-/* Each unit's control, then its data in the order of a sample (upmu/ibs.h); at the end the second controls. */
+/*
+ * Registers of IBS in the order of their rows: of each unit (fetch, op) the control and the data in the order of a
+ * sample (upmu/ibs.h), then the second controls of both units.
+ */
 #define AMD_IBS(R)                                                                                                    \
     R(FETCH, 0xC0011030u, IBS_CTL, "IbsFetchCtl", ibs_fetch_ctl)                                                      \
     R(FETCH + 1, 0xC0011031u, IBS_DATA, "IbsFetchLinAd", ibs_fetch_linear)                                            \
@@ -104,8 +110,8 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
 };
 
 /*
- * Order of writes when counters are loaded (load_rank): auxiliary 0, select 3, counter 5, acknowledgement 6, global
- * control 7.
+ * Order in which the registers are written when counters are loaded (load_rank, low first): DebugCtl 0, select 3,
+ * counter 5, acknowledgement 6, global control 7.
  */
 #define AMD_COUNTER_CLASS                                                                                             \
     {                                                                                                                 \
@@ -120,7 +126,10 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
         .kernel = UPMU_AMD_SELECT_OS, .beyond = UPMU_AMD_SELECT_GUEST, .idle_keep = ~UPMU_AMD_SELECT_EN               \
     }
 
-/* Every write of a control of IBS has an effect, and only upmu writes it. */
+/*
+ * Every write of an IBS control has an effect, also of the value that it has (UPMU_ACCESS_COMMAND). Only upmu writes
+ * it.
+ */
 #define AMD_IBS_CLASSES                                                                                               \
     [UPMU_AMD_CLASS_IBS_CTL] = { .kind = UPMU_KIND_AUX, .access = UPMU_ACCESS_COMMAND, .promised = 1,                 \
                                  .owned = AMD_ALL, .hardware = AMD_ALL },                                             \

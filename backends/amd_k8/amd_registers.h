@@ -22,19 +22,22 @@ enum {
     UPMU_AMD_CLASSES
 };
 
-/* The most core counters that CPUID can announce. Four have legacy registers, six have RDPMC indices. */
+/*
+ * Numbers of core counters: the most that CPUID can announce; those with legacy registers; those that PERFCTR_CORE
+ * stands for, which are also those that RDPMC can read.
+ */
 #define UPMU_AMD_COUNTERS 15u
 #define UPMU_AMD_LEGACY 4u
 #define UPMU_AMD_EXTENDED 6u
 
-/* How many registers a fetch's sample and an op's sample have, their control included. */
+/* How many registers a sample of the fetch unit and one of the op unit consist of, the unit's control included. */
 #define UPMU_AMD_FETCH_ROWS 4u
 #define UPMU_AMD_OP_ROWS 9u
 
 enum {
     UPMU_AMD_ROW_CTR = 0,
     UPMU_AMD_ROW_SELECT = UPMU_AMD_ROW_CTR + UPMU_AMD_COUNTERS,
-    UPMU_AMD_ROW_FETCH = UPMU_AMD_ROW_SELECT + UPMU_AMD_COUNTERS, /* control, then data in the order of a sample */
+    UPMU_AMD_ROW_FETCH = UPMU_AMD_ROW_SELECT + UPMU_AMD_COUNTERS, /* IbsFetchCtl, then data in the order of a sample */
     UPMU_AMD_ROW_OP = UPMU_AMD_ROW_FETCH + UPMU_AMD_FETCH_ROWS,
     UPMU_AMD_ROW_FETCH2 = UPMU_AMD_ROW_OP + UPMU_AMD_OP_ROWS,
     UPMU_AMD_ROW_OP2,
@@ -65,7 +68,7 @@ enum {
 #define UPMU_AMD_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
 #define UPMU_AMD_STATUS_FROZEN (UINT64_C(3) << 58)
 
-/* Tables of registers: K7 to family 14h and 16h; with PERFCTR_CORE; with PerfMonV2. */
+/* Tables of registers: of CPUs without PERFCTR_CORE (K7 to family 14h, 16h); with it; with PerfMonV2. */
 extern const struct upmu_register_table upmu_amd_legacy_table;
 extern const struct upmu_register_table upmu_amd_extended_table;
 extern const struct upmu_register_table upmu_amd_global_table;

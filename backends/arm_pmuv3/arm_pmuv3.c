@@ -3,9 +3,9 @@
  * The Arm backend: PMUv3 of AArch64 and of AArch32, and PMUv2, which AArch32 alone has.
  *
  * Source: Arm ARM (DDI 0487 M.c) D13, G8; values and masks compared with Linux's include/linux/perf/arm_pmuv3.h and
- * arch/arm/kernel/perf_event_v7.c. The word of an event is its PMEVTYPER. Each event counter counts any event; the
- * cycle counter counts cycles alone. The library runs at EL1 or at EL2: the attribute "k" means that level.
- * MDCR_EL3.SPME decides whether secure states are counted.
+ * arch/arm/kernel/perf_event_v7.c. The select word of an event (upmu_event.config) is the value of its PMEVTYPERn. Each
+ * event counter counts any event; the cycle counter counts cycles alone. The library runs at EL1 or at EL2: the
+ * attribute "k" means that level. MDCR_EL3.SPME decides whether secure states are counted.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 #include "core/util/bits.h"
@@ -21,10 +21,11 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_EVENT_CYCLES 0x11u
 #define ARM_EVENT_INSTRUCTIONS 0x08u
 #define ARM_COMMON_EVENTS 64u
-#define ARM_COMMON_LATER 0x4000u /* event 4000h + n: the upper halves of PMCEID, from PMUv3p1 on */
-#define ARM_EVENTS_V2 UINT64_C(0x3fffffff) /* PMUv2 has 30 */
+/* Events 4000h to 403Fh, which the upper halves of PMCEID0 and PMCEID1 report, from PMUv3p1 on. */
+#define ARM_COMMON_LATER 0x4000u
+#define ARM_EVENTS_V2 UINT64_C(0x3fffffff) /* mask: PMUv2 has common events 0 to 29 */
 #define ARM_QUIRK_EL2 1u
-#define ARM_QUIRK_AARCH32 2u /* MRC and MCR: accesses have 32 bits of each counter */
+#define ARM_QUIRK_AARCH32 2u /* AArch32 (MRC, MCR): a register access has 32 bits */
 
 /* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer; for PMUv2 the version is 2, a value that PMUVer does not have. */
 #define ARM_PMU_V3 1u
@@ -68,7 +69,10 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->ack_row = UPMU_ARM_ROW_ACK;
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = 2;
-    /* Some CPUs count cycles even where events are prohibited: so another event proves that a counter counts. */
+    /*
+     * The probe counts instructions rather than cycles, because some CPUs count cycles even where all other events are
+     * prohibited.
+     */
     pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
     pmu->cycles_config = ARM_EVENT_CYCLES;
     arm_add_counter(pmu, UPMU_ARM_CYCLE, quirks & ARM_QUIRK_AARCH32 ? 32 : 64);
@@ -93,7 +97,10 @@ static bool arm_read(const struct upmu_detection *detection, uint32_t number, ui
     return detection->rdmsr(detection->context, number, true, out);
 }
 
-/* Return the version of the PMU; 0: there is no PMU of a known version. A port of AArch32 does not have ID_AA64DFR0. */
+/*
+ * Return the version of the PMU (upmu_pmu.version); 0: there is no PMU of a known version. *out_quirks is 0 on AArch64,
+ * and ARM_QUIRK_AARCH32 where the port can read ID_DFR0, but not ID_AA64DFR0.
+ */
 static unsigned arm_version(const struct upmu_detection *detection, unsigned *out_quirks)
 {
     uint64_t dfr0;
@@ -107,7 +114,7 @@ static unsigned arm_version(const struct upmu_detection *detection, unsigned *ou
         version = (unsigned)(dfr0 >> 24) & 15u;
         if (version == ARM_PERFMON_V3)
             version = ARM_PMU_V3;
-        else if (version < ARM_PMU_V2) /* PMUv1 has no filter of modes */
+        else if (version < ARM_PMU_V2) /* PMUv1 has no bits that exclude modes */
             version = 0;
     } else {
         version = 0;
@@ -129,11 +136,14 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         return false;
     if ((level >> 2 & 3u) == 2)
         quirks |= ARM_QUIRK_EL2;
-    /* AArch32 has the upper halves in separate registers, which a port need not know: all such events may exist. */
+    /*
+     * AArch32 has the upper halves of PMCEID0 and PMCEID1 in separate registers, which a port need not know. So `later`
+     * says that all events from 4000h on exist.
+     */
     later = quirks & ARM_QUIRK_AARCH32 ? ~UINT64_C(0) : low >> 32 | (high >> 32 << 32);
     arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, later, quirks);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
-    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two fields */
+    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part number; `native` has its bits 11:8 */
     out_pmu->native = (uint8_t)(0x10u | out_pmu->model >> 8);
     out_pmu->stepping = (uint8_t)((midr >> 16 & 0xf0u) | (midr & 0xfu));
     return true;
@@ -159,7 +169,7 @@ static const char *arm_known(unsigned i)
     return !i ? "armv8_pmuv3" : i == 1 ? "armv7_pmuv2" : NULL;
 }
 
-/* Return one catalogue for PMUv2 and PMUv3: PMUv2's common events are the first of PMUv3's. */
+/* Return the name of the only catalogue, for PMUv2, too: PMUv2's common events are the first of PMUv3's. */
 static const char *arm_catalog(const struct upmu_pmu *pmu)
 {
     (void)pmu;
@@ -198,7 +208,8 @@ static void arm_format(const struct upmu_pmu *pmu, const struct upmu_event *even
 #endif
 
 /*
- * Finish an event: if only some privileges are named, the others are off. A common event that the CPU lacks is refused.
+ * Finish an event. If the text names user or kernel alone, the other is not counted. A common event that the CPU does
+ * not report (PMCEID) is refused with UPMU_ERR_UNSUPPORTED, but cycles never are.
  */
 static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -262,15 +273,18 @@ static uint64_t arm_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
 }
 
 /*
- * Return the counters in use at take-over. After a reset only PMCR.E is known: without PMCR.E nothing counts, whatever
- * PMCNTEN has.
+ * Return the counters in use at take-over: none if PMCR.E is clear, because no counter counts then. A reset clears
+ * PMCR.E, but leaves unknown bits in PMCNTEN.
  */
 static uint32_t arm_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     return found[UPMU_ARM_ROW_PMCR] & UPMU_ARM_PMCR_E ? (uint32_t)found[UPMU_ARM_ROW_CNTEN] & pmu->counters : 0;
 }
 
-/* Add what take-over writes: enable everything, no divider, and overflows of all 64 bits if counters are as wide. */
+/*
+ * Add the write of PMCR at take-over. E is set: counters run. D and DP are clear: the cycle counter counts each cycle,
+ * and everywhere. On AArch64 LC is set, and LP where event counters have 64 bits: counters overflow at 64 bits.
+ */
 static void arm_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     uint64_t on = UPMU_ARM_PMCR_E;

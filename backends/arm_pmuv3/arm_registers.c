@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Arm's PMUv3. The gate of a counter is its bit of PMCNTEN, its interrupt the bit of PMINTEN. PMCNTEN and
- * PMINTEN have two register numbers each: one number sets bits, the next number clears bits.
+ * Registers of Arm's PMUv3. The gate of a counter is its bit of PMCNTEN. Its bit of PMINTEN lets an overflow request an
+ * interrupt. PMCNTEN and PMINTEN have two register numbers each: one number sets bits, the next number clears bits.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 

@@ -31,7 +31,10 @@
 #define UPMU_ARM_EVTYPER(n) UPMU_ARM_SYSREG(3, 3, 14, 12 + (n) / 8, (n) % 8)
 #define UPMU_ARM_CCFILTR UPMU_ARM_SYSREG(3, 3, 14, 15, 7)
 
-/* Event counters have the numbers 0 to 30, the cycle counter 31, as in registers with a bit for each counter. */
+/*
+ * Counters of the library: event counters are 0 to 30, the cycle counter is 31. Their bits in PMCNTEN, PMINTEN and
+ * PMOVS have the same numbers.
+ */
 #define UPMU_ARM_EVENT_COUNTERS 31u
 #define UPMU_ARM_CYCLE 31u
 

@@ -18,10 +18,13 @@
 /* Bits of upmu_pmu.quirks. */
 #define PV_RAW 1u /* the hypervisor accepts select words */
 
-/* Bits of upmu_event.flags: `config` is a generic event, in its low bits. */
+/*
+ * Bit of upmu_event.flags: bits 3:0 of `config` are the number of a generic event (UPMU_PV_CYCLES, ...), not a select
+ * word.
+ */
 #define PV_GENERIC 1u
 
-/* Bits that raw words may have. The hypervisor decides about each word. */
+/* Bits that raw select words may have. The hypervisor can still refuse a word. */
 #define PV_RAW_BITS                                                                                                    \
     (UINT64_C(0xff) | UPMU_SELECT_UMASK | UPMU_SELECT_BOTH | UPMU_SELECT_EDGE | UPMU_SELECT_INV | UPMU_SELECT_CMASK |  \
      UINT64_C(0xff1f00000000))
@@ -94,7 +97,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->table = &pv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
     pmu->quirks = raw ? PV_RAW : 0;
-    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* the hypervisor only knows architectural events by their numbers */
+    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* no catalogues from outside: generic events alone have names */
     pmu->arch_events = generic;
     pmu->version = 2;
     pmu->status_row = PV_ROW_STATUS;
@@ -122,7 +125,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->general = pmu->counters;
 }
 
-/* Return the hypervisor's leaf of CPUID; 0: there is none. */
+/* Return the CPUID leaf with the signature of the paravirtual PMU (upmu/paravirt.h); 0: no leaf has it. */
 static uint32_t pv_find_leaf(const struct upmu_detection *detection)
 {
     uint32_t out[4];
@@ -151,7 +154,7 @@ static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *o
     if (events[2])
         out_pmu->min_period = events[2];
     (void)upmu_detection_identify(detection, out_pmu);
-    out_pmu->family = 0; /* the CPU's own events have no meaning here */
+    out_pmu->family = 0; /* no catalogue of the CPU's own events serves this PMU */
     return true;
 }
 
@@ -171,7 +174,10 @@ static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
     [UPMU_PV_REF_CYCLES] = UPMU_WORD_REF_CYCLES,
 };
 
-/* Return the generic event with this select word; UPMU_PV_GENERIC_EVENTS: the hypervisor has none. */
+/*
+ * Return the number of the generic event with this select word; UPMU_PV_GENERIC_EVENTS: the hypervisor has no such
+ * event.
+ */
 static unsigned pv_generic_of(const struct upmu_pmu *pmu, uint64_t select)
 {
     unsigned i = 0;
@@ -231,8 +237,8 @@ static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event
 #endif
 
 /*
- * Finish an event, which any slot can count. If the hypervisor accepts no select words, the hypervisor still has
- * generic events in place of some select words.
+ * Finish an event. Any slot (counter of the page) can count it. Without PV_RAW a raw event is permitted only if its
+ * select word, apart from the privileges, is that of a generic event: pv_render() then asks for the generic event.
  */
 static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The RISC-V backend: mhpmcounter3 to 31 with mhpmevent. The gates are bits of mcountinhibit, which close; the overflow
- * flags are in mhpmevent itself (Sscofpmf).
+ * The RISC-V backend: mhpmcounter3 to 31 with mhpmevent. The gates are bits of mcountinhibit: a set bit stops the
+ * counter. The overflow flags are in mhpmevent itself (Sscofpmf).
  *
  * Sources: RISC-V privileged architecture 1.12, 3.1.10 to 3.1.12; Sscofpmf 1.0; numbers of events: RISC-V SBI 3.0, 11.
  * The number of a register is its CSR number; on RV32 the port joins the two halves. No instruction tells which
- * counters exist: leaf 0 of the hook cpuid has the usable counters in EAX (bit n: mhpmcounter n), their width in EBX,
- * and in ECX 1 if there is Sscofpmf, 2 if events have the numbers of the SBI. mcycle and minstret are never written or
- * stopped, because user programs use them, too.
+ * counters exist: leaf 0 of the hook cpuid has the usable counters in EAX (bit n: mhpmcounter n), their width in bits
+ * in EBX, and in ECX the bits RV_HAS_SSCOFPMF and RV_HAS_SBI_EVENTS (events have the numbers of the SBI). mcycle and
+ * minstret are never written or stopped, because user programs use them, too.
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -39,7 +39,7 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
 #define RV_MODES (RV_MINH | RV_SINH | RV_UINH)
 #define RV_EVENT (RV_ALL >> 8)
 #define RV_SBI_INSTRUCTIONS 2u
-#define RV_QUIRK_NO_MODES 1u /* no Sscofpmf: events have no bits for modes */
+#define RV_QUIRK_NO_MODES 1u /* no Sscofpmf: mhpmevent has no bits that exclude modes */
 
 /* ---- Registers ---- */
 
@@ -105,7 +105,7 @@ static void rv_add_counter(struct upmu_pmu *pmu, unsigned n, uint8_t width)
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
-/* Make the PMU. `counters`: bit n is mhpmcounter n + 3; `has`: RV_HAS_…. */
+/* Fill in the PMU. `counters`: bit n is mhpmcounter n + 3; `width`: bits of a counter; `has`: RV_HAS_…. */
 static void rv_build(struct upmu_pmu *pmu, uint32_t counters, unsigned width, uint32_t has)
 {
     memset(pmu, 0, sizeof *pmu);
@@ -208,7 +208,10 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
 
 /* ---- Register values ---- */
 
-/* Add the register of an event. OF is in no step, and is 0 in the shadow: the write of a new event clears OF. */
+/*
+ * Add mhpmevent of an event to the image. No step contains OF, and OF is 0 in the shadow: so the write of an event that
+ * differs clears OF.
+ */
 static void rv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                       const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {

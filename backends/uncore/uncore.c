@@ -12,8 +12,8 @@
 #define UNCORE_BANDS 4u
 
 /*
- * Does an event of the power control unit use no filter but its own band? Events 0Bh to 0Eh count by byte 0 to 3 of the
- * filter, and each of them can count by any of the four bytes.
+ * Does an event need no other filter than the byte of its own code? Events 0Bh to 0Eh of the power control unit count
+ * by byte 0 to 3 of the filter. Such an event can count by any byte, with the code that belongs to this byte.
  */
 static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
@@ -53,7 +53,7 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     return i == 0;
 }
 
-/* Return the row of a unit's first filter register. */
+/* Return the row of the first filter register in a unit's register table. */
 static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 {
     return uncore->table.row_count - (uncore->type->filters + (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE ? 1u : 0));
@@ -132,7 +132,10 @@ void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct u
                        counters & (0u - counters));
 }
 
-/* Set control bits without which nothing counts, in a control register that several types share. */
+/*
+ * Add the write of take-over that sets bits of a common MSR (UPMU_UNCORE_ABSOLUTE) without which nothing counts.
+ * Several types share the MSR.
+ */
 static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
@@ -173,7 +176,8 @@ static const char *kind_name(unsigned number)
 
 /*
  * The backend of units outside the cores. The backend detects no CPU. Counters of units do not interrupt: see
- * upmu_unit_poll(). A filter is written with the events that need it: a filter has no value of its own, and no row.
+ * upmu_unit_poll(). The filters are rendered with the events that need them, so the backend names no row for a
+ * resource.
  */
 const struct upmu_backend upmu_uncore_backend = {
     .name = "uncore",

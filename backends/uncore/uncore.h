@@ -3,8 +3,9 @@
  * The uncore backend: types of units from packed tables, their events and registers, and how units are found. Contracts
  * of the backend's functions are those of struct upmu_backend. docs/uncore.md.
  *
- * An event's `config` is its select register without the enable bit. `config1` and `config2` hold the filters: 1 filter
- * is config1; 2 are its halves; 4 are the halves of both words.
+ * An event's `config` is the value of its select register without the enable bit. `config1` and `config2` hold the
+ * values of filter registers, whose number depends on the type: one is config1; two are the halves of config1; four are
+ * the halves of both words.
  */
 #ifndef UPMU_UNCORE_H
 #define UPMU_UNCORE_H
@@ -14,42 +15,46 @@
 #if UPMU_UNCORE
 
 /* Bits of upmu_unit_type.quirks */
-#define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 enables the fixed counter, not enable_bit */
+#define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of its select enables the fixed counter, not bit 22 */
 #define UPMU_UNCORE_FIXED_GATE_31 0x0002u  /* the fixed counter's gate in the enable register is bit 31, not bit 32 */
 #define UPMU_UNCORE_GATE_28 0x0004u        /* counter 0's gate in the enable register is bit 28 */
-#define UPMU_UNCORE_ABSOLUTE 0x0008u       /* `control` is an MSR, whose bits control_idle must be set */
+/* `control` is the number of an MSR that several types share; its bits control_idle must be set */
+#define UPMU_UNCORE_ABSOLUTE 0x0008u
 #define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; bit 16 allows the box to freeze */
-#define UPMU_UNCORE_SECOND_FIXED 0x0040u   /* the fixed counter is at the second base */
-#define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* the filters are at the second base */
-#define UPMU_UNCORE_BANDS 0x0100u          /* events 0Bh to 0Eh count by byte 0 to 3 of the filter, or by any other */
+#define UPMU_UNCORE_SECOND_FIXED 0x0040u   /* the fixed counter is at upmu_unit_info.second */
+#define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* the filters are at upmu_unit_info.second */
+#define UPMU_UNCORE_BANDS 0x0100u          /* events 0Bh to 0Eh count by byte 0 to 3 of the filter: see has_band() */
 #define UPMU_UNCORE_SELECT_32 0x0200u      /* memory: selects and box control have 32 bits, counters 64 */
 #define UPMU_UNCORE_COUNTER_32 0x0400u     /* memory: counters have 32 bits */
 #define UPMU_UNCORE_SATURATES 0x0800u      /* counters stop at their end */
-#define UPMU_UNCORE_SLICES_17H 0x1000u     /* AMD L3: slices and threads default to all, families 17h and 18h */
-#define UPMU_UNCORE_SLICES_19H 0x2000u     /* AMD L3: slices and threads default to all, later families */
+#define UPMU_UNCORE_SLICES_17H 0x1000u     /* AMD L3, families 17h and 18h: all slices and threads by default */
+#define UPMU_UNCORE_SLICES_19H 0x2000u     /* AMD L3, later families: all slices, cores and threads by default */
 #define UPMU_UNCORE_WIDE_STEP 0x4000u      /* memory: selects have 64 bits */
-#define UPMU_UNCORE_GROWING_RESET 0x8000u  /* as UPMU_UNIT_GROWING_RESET of the engine */
+#define UPMU_UNCORE_GROWING_RESET 0x8000u  /* UPMU_UNIT_GROWING_RESET of upmu/unit.h */
 
 /*
- * Offsets of a unit whose layout a table of discovery gives. The structure has no holes, because it is compared as a
- * whole.
+ * What a table of discovery (the processor's own list of its units) says about the layout of a unit. The structure has
+ * no holes, because it is compared as a whole.
  */
 struct upmu_uncore_found {
-    uint16_t control;        /* PCI: offset of the unit's control */
+    uint16_t control;        /* PCI: offset of the box control in the function; else 0 */
     uint16_t type;           /* number of the unit's type in the table */
-    uint8_t select, counter; /* offsets from the unit's control */
+    uint8_t select, counter; /* of selects and counters: offsets from the box control */
     uint8_t counters, width;
     uint16_t space;
 };
 
 /*
- * Make the PMU of a built-in type, which is a row of a generation. `found`: what a table of discovery says of it, or
- * NULL.
+ * Make the PMU of a built-in type: row `row` of upmu_uncore_rows, for a generation. `found`: what a table of discovery
+ * says of it, or NULL.
  */
 void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncore_found *found,
                       struct upmu_uncore_pmu *out);
 
-/* Return the i-th generation of units for a CPU; -1: there are no more. Later ones add types to the first. */
+/*
+ * Return the index in upmu_uncore_generations of the i-th generation for a CPU; -1: there are no more. A later
+ * generation adds types to those of the first.
+ */
 int upmu_uncore_generation_of(bool amd, unsigned family, unsigned model, unsigned stepping, unsigned i);
 
 #if UPMU_NAMES
@@ -67,7 +72,9 @@ void upmu_uncore_render(const struct upmu_pmu *pmu, const struct upmu_event *eve
                         const uint8_t *counters, unsigned flags, struct upmu_image *image);
 void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
-/* Store the bits of some resources (a mask of their numbers): out[0] has those in config1, out[1] those in config2. */
+/*
+ * Store the bits of a mask of resources in the words of an event: out[0] has those in config1, out[1] those in config2.
+ */
 void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, uint64_t out[2]);
 
 static inline const struct upmu_uncore_pmu *upmu_uncore_of(const struct upmu_pmu *pmu)

@@ -17,9 +17,10 @@
 #define UNCORE_ENABLE UNCORE_BIT(22)
 
 enum {
-    UNCORE_CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above the register's */
+    /* box control; its gates are bits of its shadow from bit 32 on, which the register does not have */
+    UNCORE_CLASS_CONTROL,
     UNCORE_CLASS_CONTROL_BLIND, /* box control that reads as 0 */
-    UNCORE_CLASS_ENABLES,       /* style GLOBAL: the gates of all counters */
+    UNCORE_CLASS_ENABLES,       /* style GLOBAL: the register with the gates of all counters */
     UNCORE_CLASS_COUNTER,
     UNCORE_CLASS_COUNTER_32,
     UNCORE_CLASS_COUNTER_FREE,
@@ -29,12 +30,12 @@ enum {
     UNCORE_CLASS_SELECT_OWN_31,
     UNCORE_CLASS_SELECT, /* a select in a box with a freeze bit or an enable register */
     UNCORE_CLASS_SELECT_32,
-    UNCORE_CLASS_SELECT_0,    /* a select as above, enabled by bit 0 */
-    UNCORE_CLASS_SELECT_LIVE, /* a select as above, without an enable bit */
+    UNCORE_CLASS_SELECT_0,    /* as UNCORE_CLASS_SELECT, but enabled by bit 0 */
+    UNCORE_CLASS_SELECT_LIVE, /* as UNCORE_CLASS_SELECT, but without an enable bit */
     UNCORE_CLASS_SELECT_LIVE_32,
     UNCORE_CLASS_FILTER,
     UNCORE_CLASS_FILTER_SECOND,
-    UNCORE_CLASS_SWITCH, /* a register with some bits on which all counting depends */
+    UNCORE_CLASS_SWITCH, /* a common register with bits without which nothing counts */
     UNCORE_CLASSES
 };
 
@@ -102,7 +103,7 @@ static const char unit_names[] =
 #define UNCORE_NAME_CONTROL (UNCORE_NAME_FIXED_COUNTER + 10u)
 #define UNCORE_NAME_SWITCH (UNCORE_NAME_CONTROL + 8u)
 
-/* Return where the name of the i-th register is in the text of names: "CTL3", "CTL12". */
+/* Return the offset in unit_names of the i-th register's name, "CTL3" or "CTL12". `first`: that of register 0. */
 static unsigned name_of(unsigned first, unsigned i)
 {
     return first + 5 * i + (i > 10 ? i - 10 : 0);
@@ -119,7 +120,7 @@ static unsigned add_row(struct upmu_uncore_pmu *out, uint32_t address, unsigned 
     return row;
 }
 
-/* Return the class of the selects that `bit` enables (0xff: no bit does). */
+/* Return the class of selects whose enable bit is `bit` (0xff: they have none) and that are `step` apart. */
 static unsigned select_class(const struct upmu_unit_type *type, unsigned bit, unsigned step)
 {
     bool narrow = type->space == UPMU_SPACE_MMIO ? (type->quirks & UPMU_UNCORE_SELECT_32) || type->register_bits == 32
@@ -146,7 +147,7 @@ static unsigned counter_class(const struct upmu_unit_type *type, bool fixed)
     return narrow ? UNCORE_CLASS_COUNTER_FREE_32 : UNCORE_CLASS_COUNTER_FREE;
 }
 
-/* Set the gate of a counter: its row and its bit. */
+/* Set row and bit of the gate of counter i. `enable`: the enable bit of its select. */
 static void set_gate(const struct upmu_unit_type *type, struct upmu_counter *counter, unsigned i, unsigned enable)
 {
     bool fixed = i >= UPMU_FIXED_COUNTER(0);
@@ -183,8 +184,8 @@ static void add_unit_counter(struct upmu_uncore_pmu *out, unsigned i, unsigned s
                                    .rdpmc = UPMU_NO_RDPMC};
 
     /*
-     * RDPMC indices of AMD: up to six of L3 or four of the data fabric follow one another; the fabric's fifth one is
-     * 16.
+     * RDPMC indices of AMD: six counters of L3, and the first four of the data fabric, follow one another; the fabric's
+     * fifth one is 16.
      */
     if (type->rdpmc != 0xffff)
         counter.rdpmc = type->rdpmc + i + (type->rdpmc == 6 && i >= 4 ? 6 : 0);
@@ -196,7 +197,9 @@ static void add_unit_counter(struct upmu_uncore_pmu *out, unsigned i, unsigned s
         out->pmu.general |= UPMU_BIT32(i);
 }
 
-/* Add the general counters, then the fixed one. The rows of all selects stand before the rows of all counters. */
+/*
+ * Add the general counters, then the fixed one. The rows of all general selects stand before those of general counters.
+ */
 static void add_unit_counters(struct upmu_uncore_pmu *out)
 {
     const struct upmu_unit_type *type = out->type;
@@ -298,8 +301,8 @@ static const char *text_at(unsigned offset)
 }
 
 /*
- * Compose a type's name ("skx_unc_cha") and title ("Skylake-X cha"). A type that only a table of discovery knows has
- * its number in its name.
+ * Compose a type's PMU name ("skx_unc_cha") and title ("Skylake-X cha"). If only a table of discovery knows the type,
+ * its `number` is in the name; -1: it is known.
  */
 static void compose_names(const struct upmu_uncore_generation *generation, const struct upmu_uncore_box *box,
                           int number, struct upmu_uncore_pmu *out)
@@ -337,7 +340,7 @@ static void compose_names(const struct upmu_uncore_generation *generation, const
     (void)upmu_text_end(&text);
 }
 
-/* Set the bits of box control that freeze the box, reset it, and must be set all the time. */
+/* Set the bits of box control that freeze the box, that reset it, and that must be set all the time. */
 static UPMU_APART void set_control(struct upmu_unit_type *type)
 {
     if (type->style == UPMU_UNIT_BOX) {
@@ -353,7 +356,8 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
         type->control_idle = (uint32_t)1 << 29;
     }
     /*
-     * A box with one counter has more, about which sources disagree. Another driver may use them: do not reset the box.
+     * The boxes of a type with one counter have more counters, about which sources disagree. Another driver may use
+     * them: do not reset such a box.
      */
     if (type->counters == 1)
         type->reset = 0;
@@ -435,15 +439,15 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
 }
 
 /*
- * Return the number of counters of a box that is described without a machine, although only the machine's table of
- * discovery has the number: 4, or as many as the rules of the box's events name.
+ * Return the number of counters of a type that is described without a machine, although only the machine's table of
+ * discovery has the number: 4, or as many as the rules of its events name.
  */
 static uint8_t counters_on_paper(const struct upmu_uncore_row *row)
 {
     const struct upmu_uncore_rule *rule = &upmu_uncore_rules[row->rules];
     uint8_t counters = 4;
 
-    /* A free-running type has words here, not rules. */
+    /* The `rules` of a free-running type are an index of words. */
     for (; upmu_uncore_layouts[row->layout].style != UPMU_UNIT_FREE && rule->mask; rule++)
         while (rule->what >> counters)
             counters++;
@@ -482,7 +486,9 @@ int upmu_uncore_generation_of(bool amd, unsigned family, unsigned model, unsigne
         if (cpu->family != family || model < cpu->first || model > cpu->last || amd != cpu->stepping >> 7 ||
             stepping < from)
             continue;
-        /* The next row is the same model from a later stepping on: that row is the right one. */
+        /*
+         * The next row is for the same model from a later stepping on, which this CPU has: that row is the right one.
+         */
         if (more && (cpu[1].stepping & 0x7fu) && cpu[1].first == cpu->first && stepping >= (cpu[1].stepping & 0x7fu))
             continue;
         if (!i--)

@@ -27,8 +27,8 @@ static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, u
 }
 
 /*
- * Does a row describe the boxes of its type at this PCI function? For a box that is no PCI function, `function` is
- * UNCORE_NO_FUNCTION.
+ * Does a row describe the box of its type at this device and function number? A row with a list describes the boxes of
+ * the list, a row without one all others. For a box that is no PCI function, `function` is UNCORE_NO_FUNCTION.
  */
 static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
 {
@@ -41,8 +41,8 @@ static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
 }
 
 /*
- * Return the row of a type. If the type is unknown, the row is upmu_uncore_other. -1: the table is wrong about this
- * type.
+ * Return the row of upmu_uncore_rows for a type's number in the table of discovery; upmu_uncore_other: the type is
+ * unknown; -1: ignore the box, because the table is wrong about this type.
  */
 static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32_t function)
 {
@@ -60,8 +60,8 @@ static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32
 }
 
 /*
- * Is a box of Sapphire Rapids a cache slice that does not exist? The table may list such slices. An MSR has the number
- * of slices, or 0 (unknown; Linux uncore_snbep.c). The MSR can be read for the present die alone.
+ * Is a box of Sapphire Rapids a cache slice (type 0) that does not exist? The table may list such slices. MSR 2FFEh has
+ * the number of slices, or 0 (unknown; Linux uncore_snbep.c). The MSR can be read for the executing CPU's die alone.
  */
 static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const struct upmu_unit_info *box)
 {
@@ -72,7 +72,10 @@ static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const s
            upmu_uncore_msr(finder, 0x2ffe, false, &boxes) && boxes && box->number >= boxes;
 }
 
-/* Add the unit that an entry of the table describes, unless the entry is invalid. */
+/*
+ * Add the unit that an entry of the table describes, unless the entry is invalid. `place` has package, die and
+ * last-level cache.
+ */
 static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_UNIT_WORDS],
                      const struct upmu_unit_info *place)
 {

@@ -14,11 +14,11 @@
 #if UPMU_UNCORE
 
 #define UNCORE_BIT(n) (UINT64_C(1) << (n))
-#define UNCORE_OVERFLOW UNCORE_BIT(20) /* interrupts */
+#define UNCORE_OVERFLOW UNCORE_BIT(20) /* an overflow interrupts */
 #define UNCORE_FIXED_CODE 0xffu
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 
-/* Return the row of a built-in type; NULL: the type is the host's own. */
+/* Return the row of upmu_uncore_rows that a PMU was made from; NULL: its type is the host's own. */
 static UPMU_APART const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
 {
     unsigned packed = upmu_uncore_of(pmu)->packed;
@@ -53,7 +53,7 @@ void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, u
 
 /* ---- Finish ---- */
 
-/* Store the bits of config1 and config2 that a type's filters have. */
+/* Store the bits that a type's filters have in config1 (out[0]) and config2 (out[1]). */
 static void filter_bits(const struct upmu_unit_type *type, uint64_t out[2])
 {
     out[0] = type->filters == 1 ? type->filter_mask[0] : 0;
@@ -69,7 +69,10 @@ static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rul
     return rule;
 }
 
-/* Return the counters that an event may use; if no rule is known, all of them. */
+/*
+ * Return the counters that the event of a select word may use: those of the first rule for it, or all general ones; 0:
+ * none.
+ */
 static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
@@ -99,17 +102,17 @@ static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t
 }
 
 /*
- * The flags of an event before it is finished. Bit i: the text gives a value, even if it is 0, to the field of selects
- * that begins at bit 42 + i (AMD's L3: CoreId 42, EnAllSlices 46, EnAllCores 47, slices 48). UNCORE_DEFAULT_FILTER: the
- * filter is only a default of the event's row.
+ * The flags of an event before upmu_uncore_finish() replaces them. Bit i: the text gives a value, even if it is 0, to
+ * the select field that begins at bit 42 + i (AMD's L3: CoreId 42, EnAllSlices 46, EnAllCores 47, slices 48).
+ * UNCORE_DEFAULT_FILTER: config1 is only a default of the event's row.
  */
 #define UNCORE_GIVEN 42u
 #define UNCORE_DEFAULT_FILTER 0x80u
 
 /*
- * Return a select of AMD's L3 with its defaults: if slices, cores or threads are not given, all are meant (Linux
- * amd/uncore.c). From family 19h on, an event with given threads has no such default: slices and cores that are not
- * given are 0, as in Linux.
+ * Return a select of AMD's L3 with its defaults: slices, cores or threads that are not given mean all (Linux
+ * amd/uncore.c). From family 19h on, an event whose threads are given has no such default: slices and cores that are
+ * not given are 0, as in Linux. `given` are the flags above. Selects of other types are unchanged.
  */
 static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config, unsigned given)
 {
@@ -132,8 +135,8 @@ static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config
 }
 
 /*
- * Return the resources of an event: those to which the event gives a value, and those that apply to the event whatever
- * their value is.
+ * Return a mask of the resources of an event: those whose fields have a value in config1 or config2, and those that
+ * apply to the event whatever their value is.
  */
 static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
@@ -161,7 +164,7 @@ static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event
     return resources;
 }
 
-/* Return the bits that are 1 in every filter with one of these resources: fields without a name, all in config1. */
+/* Return the bits of config1 that must be 1 with these resources: the fields without a name. */
 static uint64_t constant_bits(const struct upmu_pmu *pmu, unsigned resources)
 {
     uint64_t bits = 0;
@@ -188,7 +191,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
         return UPMU_ERR_NOT_PERMITTED;
-    /* The text asks for all cores, and for one of them. */
+    /* The text asks for one core (CoreId), and for all cores (EnAllCores). */
     if ((type->quirks & UPMU_UNCORE_SLICES_19H) && (event->flags & 1u) && (event->config & UNCORE_BIT(47)))
         return UPMU_ERR_CONTRADICTION;
     event->config = with_defaults(type, event->config, event->flags);
@@ -216,7 +219,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
 
 #if UPMU_NAMES
 
-/* Is the type AMD's? AMD's selects have no edge detection. */
+/* Is the type AMD's? AMD's selects have no edge detection (bit 18). */
 static bool is_amds(const struct upmu_unit_type *type)
 {
     return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
@@ -315,8 +318,9 @@ static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift,
 }
 
 /*
- * Return the select bits of an event code. AMD's code has more parts, Nehalem-EX's may begin at bit 1, others have one
- * more bit.
+ * Return the select bits of an event code. AMD's has its upper bits from bit 32, or 32 and 59, on; Nehalem-EX's may
+ * begin at bit 1; others have bit 8 of the code at bit 21. A code with higher bits gets bit 20, which set_code()
+ * refuses.
  */
 static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 {
@@ -332,7 +336,8 @@ static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 }
 
 /*
- * Return the select bits of a unit mask. As perf writes a unit mask, the upper part is above bit 31, on AMD at bit 24.
+ * Return the select bits of a unit mask in perf's form, whose bits from 8 on are at bits 32 up of the select, those of
+ * AMD at bits 24 up.
  */
 static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 {
@@ -357,7 +362,7 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     return (event->config & bits & type->select_mask) == (word & type->select_mask) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-/* If the filter is only the row's default, and the text gives some of the filter's bits, clear these bits. */
+/* If config1 is only the row's default, and the text gives one of its fields (`bits`), clear this field first. */
 static UPMU_APART void drop_default(struct upmu_event *event, uint64_t bits)
 {
     if (!(event->flags & UNCORE_DEFAULT_FILTER) || !(event->config1 & bits))
@@ -409,7 +414,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 
-        /* Field 0, the code, is accepted even without bits: a type may have only a fixed counter. */
+        /* Field 0, the code, is accepted even without bits: a type may have nothing but a fixed counter. */
         if ((!bits && i) || !upmu_text_is(name, length, select_fields[i].name))
             continue;
         if (select_fields[i].how & UNCORE_CODE)
@@ -421,7 +426,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     return set_filter_field(pmu, event, name, length, value);
 }
 
-/* Is a row of a list that several processors share an event that this processor lacks? */
+/* Is an event absent on this processor, although its row is in a catalogue that several processors share? */
 static UPMU_APART bool is_absent(const struct upmu_pmu *pmu, struct upmu_event_id id)
 {
     for (unsigned i = 0; i < upmu_uncore_absent_count; i++) {
@@ -442,7 +447,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
         return UPMU_ERR_UNSUPPORTED;
     if (is_absent(pmu, event->id))
         return UPMU_ERR_UNSUPPORTED;
-    /* A fixed counter's pseudo code would select some event on a general counter. */
+    /* A fixed counter's pseudo code would select another event on a general counter. */
     if ((row->flags & UPMU_ROW_FIXED_ONLY) && !type->fixed_width && type->style != UPMU_UNIT_FREE)
         return UPMU_ERR_UNSUPPORTED;
     event->counters = row->counters;
@@ -462,7 +467,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     return UPMU_OK;
 }
 
-/* Write the fields of the select that differ from the row's, by name, and filters as words. */
+/* Append the fields of the select that differ from the row's, by name, and filters that differ as words. */
 void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                         struct upmu_text *out)
 {

@@ -22,7 +22,7 @@
 #define UNCORE_AMD_MSRS UINT64_C(0xc0010000)
 #define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->search.counts_at) / sizeof(uint16_t))
 
-/* Leave a type only these counters: remove all others and their registers. */
+/* Leave the PMU of a type only the counters of a mask: remove all others and their registers. */
 static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
 {
     uncore->pmu.counters &= counters;
@@ -44,7 +44,7 @@ static const struct upmu_uncore_layout *layout_of(unsigned row)
     return &upmu_uncore_layouts[row_at(row)->layout];
 }
 
-/* Has a row a list of its boxes' offsets? Without a list the boxes are at equal steps. */
+/* Does a row have a list of its boxes' offsets? Without a list the boxes are at equal steps. */
 static bool has_list(const struct upmu_uncore_row *row)
 {
     return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
@@ -80,8 +80,8 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
 }
 
 /*
- * Return the PCI function that says how many boxes this die has. If this die's function is unknown, return that of any
- * die; 0: no die's function is known.
+ * Return the PCI function whose registers say how many boxes this die has. If this die's function is unknown, return
+ * that of any die; 0: no die's function is known.
  */
 static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
@@ -94,7 +94,10 @@ static uint32_t counting_function(const struct upmu_uncore_finder *finder)
     return where ? where - 1 : 0;
 }
 
-/* Count the bits that are set in registers of a PCI function. */
+/*
+ * Count the bits that are set in registers of the function that says how many boxes there are. `words`: its device id,
+ * then pairs of offset and number of low bits that count, then 0.
+ */
 static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *words)
 {
     uint32_t where = counting_function(finder), value = 0;
@@ -153,7 +156,7 @@ static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder
                                    .die = (uint8_t)place->die};
 }
 
-/* Return the offset from the base of a register by which a box is probed. */
+/* Return the offset of the register that is read to find out if a box exists. */
 static uint32_t probe_of(const struct upmu_uncore_layout *layout)
 {
     if (layout->select != UPMU_UNCORE_NONE)
@@ -170,7 +173,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), n), n);
         uint64_t value;
 
-        /* Processors have different numbers of free-running counters: the read of one may fault. */
+        /* Processors have different numbers of boxes with free-running counters: the read of one may fault. */
         if (!upmu_uncore_msr(finder, (uint32_t)box.base + probe_of(layout), layout->style != UPMU_UNIT_FREE, &value))
             continue;
         box.second = upmu_uncore_second_base(row_at(row), n);
@@ -258,7 +261,7 @@ static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint
     return (uint64_t)high << 32 | low;
 }
 
-/* Find the memory controllers of a client, whose address is in the host bridge. */
+/* Find the memory controllers of a client by the host bridge, a register of which has their physical address. */
 static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
@@ -282,7 +285,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, base, n);
 
         /*
-         * An old counter has 32 bits, and if these are all ones the counter looks like an absent box: so two counters
+         * An old counter has 32 bits, and a count of all ones would look like an absent box: so 64 bits, two counters,
          * are read.
          */
         if (upmu_uncore_answers(finder, base + probe, 64))
@@ -290,7 +293,10 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
     }
 }
 
-/* Find the memory controllers of a server. Each has three channels; free-running counters belong to the controller. */
+/*
+ * Find the boxes of memory controllers of a server by a PCI function, which has the address of each controller. A
+ * controller has three boxes (channels), or one box of free-running counters.
+ */
 static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, uint32_t where)
 {
     const struct upmu_uncore_row *is = row_at(row);
@@ -328,7 +334,8 @@ static const struct {
               UNCORE_UBOX(3450, c0, d4), UNCORE_UBOX(3250, c0, d4)};
 
 /*
- * Note which die the bus of a U-box belongs to. The map has a field for each of eight dies, with the node of the die.
+ * Note which die the bus of a U-box belongs to. The map has a field of three bits for each of eight dies, with the node
+ * of the die.
  */
 static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
 {
@@ -361,7 +368,10 @@ static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
     }
 }
 
-/* Return the index of a function in a list of devices (device, place); -1: the list does not have it. */
+/*
+ * Return the index of a function in a list of pairs (device id, device and function number or UPMU_UNCORE_ANYWHERE);
+ * -1: the list does not have it.
+ */
 static int index_in(const uint16_t *devices, unsigned count, uint32_t where, unsigned device)
 {
     for (unsigned i = 0; i < count; i++)
@@ -371,7 +381,10 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
     return -1;
 }
 
-/* Return the companion function of a link, which is on the same bus; 0: the link has no companion. */
+/*
+ * Return the function with the filters of the n-th link, its companion, which is on the same bus; 0: there is none.
+ * `words`: how many links have one, then pairs of device id and place.
+ */
 static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;
@@ -379,9 +392,7 @@ static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t
     if (n >= words[0])
         return 0;
     for (uint32_t where = bus; where < bus + 0x100; where++) {
-        /*
-         * The companion is function 6 of its device. Firmware may hide the companion: then the link has no companion.
-         */
+        /* The companion is function 6 of its device. Firmware may hide it: then the link has no filters. */
         if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
             return where;
     }
@@ -423,7 +434,8 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
 }
 
 /*
- * Call `visit` for each PCI function of Intel's. Buses that the first scan found empty are left out by the second one.
+ * Call `visit` for each PCI function of Intel's. A scan notes the buses without functions in finder->empty; the next
+ * scan leaves them out.
  */
 static void visit_functions(struct upmu_uncore_finder *finder,
                             void (*visit)(struct upmu_uncore_finder *finder, uint32_t where, unsigned device))
@@ -440,7 +452,7 @@ static void visit_functions(struct upmu_uncore_finder *finder,
             *empty |= (uint8_t)bus;
         }
         if (!upmu_uncore_pci(finder, where, 0, &id)) {
-            /* A device without function 0 has no other function. */
+            /* A device without function 0 has no functions: go to the next device. */
             where |= where & 7u ? 0u : 7u;
             continue;
         }
@@ -562,7 +574,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
-    /* Let another call scan again: that scan finds the rest, or fails in the same way. */
+    /* Let another call scan configuration space again: it finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
         list->search.scanned = 0;
     if (finder.full)

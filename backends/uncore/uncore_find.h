@@ -22,12 +22,16 @@ struct upmu_uncore_finder {
     unsigned generation;
     bool full, damaged;
     uint8_t empty[UPMU_UNCORE_BUSES / 8];
-    uint8_t die_of[UPMU_UNCORE_BUSES]; /* die of a bus, or UPMU_UNCORE_NO_DIE */
+    uint8_t die_of[UPMU_UNCORE_BUSES]; /* by bus: number of the die in the machine, or UPMU_UNCORE_NO_DIE */
 };
 
 /* ---- uncore_finder.c ---- */
 
-/* Read a register of a PCI function, an MSR, memory. False: the register is absent (all ones), or cannot be read. */
+/*
+ * Read 32 bits of a PCI function, an MSR, or memory of 32 or 64 bits. Returns false: the register cannot be read, or
+ * there were too many accesses. upmu_uncore_pci() also returns false where it reads all ones: the function or register
+ * is absent.
+ */
 bool upmu_uncore_pci(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset, uint32_t *out_value);
 bool upmu_uncore_msr(struct upmu_uncore_finder *finder, uint32_t msr, bool promised, uint64_t *out_value);
 bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, unsigned bits, uint64_t *out_value);
@@ -38,24 +42,28 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes);
 void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t bytes);
 
-/* Note a failure, and at which address: the list of units is incomplete. */
+/* Note that the list of units is incomplete. The first failure and its address are kept for the caller. */
 void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at);
 
 /*
- * Add a box of a built-in type, unless the list has the box already. Returns the PMU of the box; NULL: there is no
- * room.
+ * Add a box of a built-in type, unless the list has the box already, or one whose registers share bytes with its.
+ * Returns the PMU of the box, also if there is no room for the box (finder->full); NULL: there is no room for the PMU,
+ * or the registers that `found` says cannot be right.
  */
 struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
                                         const struct upmu_uncore_found *found, const struct upmu_unit_info *box);
 
-/* Set package and die of a box by the number that the die has in the machine. */
+/*
+ * Set package and die of a box by the number that the die has in the machine; UPMU_UNCORE_NO_DIE: by those of the
+ * executing CPU.
+ */
 void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box);
 
 /* ---- uncore_discovery.c ---- */
 
 /*
- * Add the units of a table of discovery: of a PCI function that has one, or of a table at an address. `package` and
- * `die` are where the boxes of the table are.
+ * Add the units of a table of discovery: of a PCI function that has one, or of a table at a physical address. `package`
+ * and `die`: where the boxes of the table are.
  */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where);
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A search for units: its reads, whose number is limited, and the list that gets the boxes.  uncore_find.c and
- * uncore_discovery.c, which are above, decide about the reads.
+ * uncore_discovery.c call these functions.
  */
 #include "backends/uncore/uncore_find.h"
 #include "core/util/apart.h"
@@ -81,7 +81,10 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 
 /* ---- The list ---- */
 
-/* The PMU of a row, made if it is new; or NULL: the list is full.  One whose registers clash is behind the last one. */
+/*
+ * Return the PMU of a row and of `found` in the list, made if it is new; NULL: the list is full.  If the registers that
+ * `found` says cannot be right, the new PMU is not counted: the result is then &list->pmu[list->pmu_count].
+ */
 static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
                                       const struct upmu_uncore_found *found)
 {
@@ -115,8 +118,8 @@ static UPMU_APART bool stands_before(const struct upmu_unit_info *a, const struc
 }
 
 /*
- * Would two boxes of a table have bytes in common? A box's registers are within 383 bytes. Boxes that are PCI functions
- * never have bytes in common.
+ * Would the registers of two boxes of a table of discovery have bytes in common? Those of one box are within 383 bytes.
+ * Boxes that are PCI functions never have bytes in common.
  */
 static bool are_too_near(const struct upmu_uncore_pmu *pmu, uint64_t base, uint64_t other)
 {

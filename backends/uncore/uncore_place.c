@@ -20,7 +20,7 @@
 struct uncore_levels {
     unsigned threads, in_die, in_package;
     unsigned die_bits, package_bits;
-    uint32_t number; /* of the CPU's APIC */
+    uint32_t number; /* the APIC's number of the CPU */
 };
 
 static bool read_levels(const struct upmu_uncore_seen *seen, uint32_t leaf, struct uncore_levels *levels)

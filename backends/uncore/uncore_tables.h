@@ -15,9 +15,9 @@
 /* How the boxes of a type are found: see uncore_find.c. */
 enum {
     UPMU_UNCORE_RULE_ONE,        /* there is always one box */
-    UPMU_UNCORE_RULE_ALL,        /* as many boxes as answer, up to `most` */
+    UPMU_UNCORE_RULE_ALL,        /* of `most` boxes those whose register can be read */
     UPMU_UNCORE_RULE_CORES,      /* as many boxes as cores, up to `most` */
-    UPMU_UNCORE_RULE_CBO,        /* MSR 396h says how many boxes */
+    UPMU_UNCORE_RULE_CBO,        /* bits 3:0 of MSR 396h say how many boxes */
     UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many boxes */
     UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether there are all boxes or fewer */
     UPMU_UNCORE_RULE_PCI,        /* boxes are PCI functions */
@@ -37,7 +37,10 @@ enum {
     UPMU_UNCORE_RULE_RAPL_AMD
 };
 
-/* The registers of a box. Fields from `style` to `rdpmc` are as in struct upmu_unit_type, but `rate` is an index. */
+/*
+ * The registers of a box. Fields from `style` to `rdpmc` are as in struct upmu_unit_type, but `rate` is an index in
+ * upmu_uncore_rates.
+ */
 struct upmu_uncore_layout {
     uint8_t style, space, rate;
     uint8_t counters, width, fixed_width;
@@ -45,34 +48,42 @@ struct upmu_uncore_layout {
     uint8_t enable_bit, filters, scope;
     uint16_t quirks, rdpmc;
     int16_t control, select, counter, fixed_select, fixed_counter;
-    uint16_t counter_list; /* index into the words: offsets of counters; 0: equal steps */
-    uint16_t filter_list;  /* index into the words: offset and mask of each filter */
+    uint16_t counter_list; /* index in upmu_uncore_words: offsets of counters; 0: equal steps */
+    uint16_t filter_list;  /* index in upmu_uncore_words: of each filter its offset, and the index of its mask */
 };
 
 struct upmu_uncore_row {
     uint8_t box, layout, rule, most;
-    uint8_t mask;   /* index of the mask of selects */
-    uint8_t fields; /* first field of filters; 0: the type has no fields */
-    uint16_t rules; /* first rule of counters and filters; style FREE: in words: each counter's code */
-    uint16_t words; /* in words: offsets or devices of boxes, then second bases */
+    uint8_t mask;   /* index in upmu_uncore_masks: bits of a select that events may set */
+    uint8_t fields; /* index of the first field in upmu_uncore_fields; 0: no fields */
+    /*
+     * Index of the first rule in upmu_uncore_rules: rules of counters, then, if there are fields, rules of resources.
+     * For style FREE, index in upmu_uncore_words: the code of each counter.
+     */
+    uint16_t rules;
+    uint16_t words; /* index in upmu_uncore_words: offsets or devices of boxes, then second bases */
     int16_t step;
     uint16_t base;
 };
 
-/* A rule: if the bits `mask` of a select are `code`, then `what` has the counters of the event, or its resources. */
+/*
+ * A rule: if the bits `mask` of a select are `code`, then `what` is a mask of the event's counters, or of its
+ * resources. A list of rules ends with mask 0; the first matching rule of counters is used, and all matching rules of
+ * resources.
+ */
 struct upmu_uncore_rule {
     uint16_t code, mask, what;
 };
 
-/* A field of filters. `bit` 0 to 63 is in config1, from 64 on in config2. */
+/* A field of filters. `bit` 0 to 63 is in config1, from 64 on in config2. A list of fields ends with width 0. */
 struct upmu_uncore_field {
-    uint16_t name; /* 0: bits that are 1 in every filter */
+    uint16_t name; /* 0: bits that are 1 whenever the event has the resource */
     uint8_t bit, width, resource;
 };
 
 struct upmu_uncore_box {
     uint8_t number;
-    uint8_t cut; /* how many letters at the end of `name` the PMU's name lacks */
+    uint8_t cut; /* letters at the end of `name` that are not in the PMU's name */
     uint16_t name, prefix;
 };
 
@@ -81,7 +92,10 @@ struct upmu_uncore_generation {
     uint16_t catalog, libpfm, title;
 };
 
-/* Rows of a generation's catalogue whose events this processor does not have: `rows` of them, from row `first` on. */
+/*
+ * Rows of a generation's catalogue, which another processor shares, whose events this processor does not have: `rows`
+ * of them, from row `first` on.
+ */
 struct upmu_uncore_absent {
     uint8_t generation, rows;
     uint16_t first;
@@ -89,7 +103,7 @@ struct upmu_uncore_absent {
 
 struct upmu_uncore_cpu {
     uint8_t family, first, last;
-    uint8_t stepping; /* from this stepping on; bit 7: an AMD CPU */
+    uint8_t stepping; /* bits 6:0: from this stepping on; bit 7: an AMD CPU */
     uint8_t generation;
 };
 
@@ -111,7 +125,7 @@ extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_absent_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 
-/* Return the words of a row behind those of its boxes: the second bases, or values that the row's rule reads. */
+/* Return the words of a row that follow those of its boxes: the second bases, or values that the row's rule reads. */
 const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);
 
 /* Return the base of the n-th box: an MSR, or an offset in memory. */

@@ -108,7 +108,7 @@ enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned index, uint64_t
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if ((!given && room != 1) || (value & ~room) || value < field->least)
         return UPMU_ERR_BAD_VALUE;
-    /* Privileges that the text gives replace those of a raw word. Catalogue rows have no privileges. */
+    /* The first privilege that the text gives replaces those of a raw word. Rows of catalogues have no privileges. */
     if (index < UPMU_X86_FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         *word &= ~UPMU_SELECT_BOTH;
     value <<= field->shift;
@@ -164,7 +164,7 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
         upmu_text_string(out, upmu_x86_fields[event->config & UPMU_SELECT_USR ? 0 : 1].name);
     for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_UMASK; i++) {
 #if UPMU_BACKEND_X86_CORE
-        /* If the row has a payload, only the payload's threshold can be given. */
+        /* If the row has a payload, the text can have changed only its threshold (fe_thres=). */
         bool threshold = i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD);
         const struct upmu_x86_field *field = &upmu_x86_fields[threshold ? (unsigned)UPMU_X86_FIELD_THRESHOLD : i];
 #else
@@ -185,20 +185,20 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
     event->config &= ~(UPMU_SELECT_EN | UPMU_SELECT_INT);
     if ((event->config & ~settable) || event->config2)
         return UPMU_ERR_NOT_PERMITTED;
-    /* If only one privilege is given, the other privilege is the opposite. */
+    /* The text set neither privilege. If it excluded one (its attribute is set, its bit is 0), the other one is set. */
     if (!(event->config & UPMU_SELECT_BOTH))
         event->config |= UPMU_SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_SELECT_USR);
     return event->config & UPMU_SELECT_BOTH ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-/* The attributes that a select word shows itself, but the privileges. */
+/* Attributes of fields that are in the select word, but for the privileges. */
 #define SELECT_ATTRIBUTES                                                                                              \
     (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP |          \
      UPMU_ATTR_EQ)
 
 /*
- * Set the attributes that the text is to have. A named event has the attributes that were given and are not 0. A raw
- * event has privileges and payload, because its word contains the rest.
+ * The attributes that stay are those that the event's text has. The text of a raw event has the whole select word, so
+ * it needs no attribute of a field of that word, except the privileges.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event)
 {

@@ -20,7 +20,7 @@
 #define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
 
 /* Kinds of payload (upmu_event.payload), named after their attributes. */
-#define UPMU_X86_PAYLOAD_OFFCORE 1u /* offcore and OMR registers */
+#define UPMU_X86_PAYLOAD_OFFCORE 1u /* registers of offcore responses and of off-module responses (OMR) */
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
 #define UPMU_X86_PAYLOAD_SNOOP 4u
@@ -28,7 +28,7 @@
 /* The lowest threshold of the load latency facility (Linux, libpfm4 4.13). */
 #define UPMU_X86_LDLAT_LEAST 3u
 
-/* The vendors whose selects have a field. */
+/* Bits of upmu_x86_field.families: the vendors whose selects have the field. */
 #define UPMU_X86_INTEL 1u
 #define UPMU_X86_AMD 2u
 #define UPMU_X86_ALL 3u
@@ -36,7 +36,12 @@
 /* An attribute of an event: a field of its select word or, if `payload` is not 0, a field of that kind of payload. */
 struct upmu_x86_field {
     uint64_t bits;
-    uint32_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, for raw events only; 0: never wired */
+    /*
+     * UPMU_ATTR_… that is set when the text gives the field; UPMU_ATTR_RAW: the field is part of the event code, which
+     * the text can give for raw events only; 0: no row of a catalogue sets the field, so any value other than 0 is from
+     * the text
+     */
+    uint32_t attribute;
     uint8_t shift;
     uint8_t families;
     uint8_t payload;
@@ -78,33 +83,42 @@ enum {
 extern const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS];
 
 #if UPMU_NAMES
-/* Return the field that a word names; UPMU_X86_FIELDS: the word is about precision; more: the word is no field. */
+/*
+ * Return the index of the field that a word of the text names; UPMU_X86_FIELDS: the word is `precise` or `p`; a greater
+ * number: the word names no field.
+ */
 unsigned upmu_x86_field_of(const char *name, size_t length);
 
 /*
- * Set a field to a value, of which the bits `settable` can be set. A field that is set, but was not given by the text,
- * is fixed by the event: only the same value is accepted. Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE,
+ * Set a field of an event to the value that the text gives; NULL: the text gives none, which is 1 for a field of one
+ * bit. `settable` are the bits of the word that may be set. A field that already has a value, from the event's row or
+ * from the text, keeps it: only an equal value is accepted. Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE,
  * UPMU_ERR_BAD_VALUE or UPMU_ERR_CONTRADICTION.
  */
 enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
 
-/* Return the select bits that a row fixes in addition to its code: edge, inv, any, counter mask. */
+/* Return the select bits that a row fixes in addition to code and unit mask: edge, inv, any, eq, counter mask. */
 uint64_t upmu_x86_modifiers(const struct upmu_row *row);
 
-/* Write attributes in canonical text, except precision: those of the fields of `families`. */
+/*
+ * Append the attributes of an event as canonical text (upmu_backend.format): the fields that vendors of `families`
+ * have. Precision is not among them. A raw event has no such text.
+ */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out);
 #endif
 
 /*
- * Switch enable and interrupt off, and both privileges on unless one is given. Returns UPMU_OK, UPMU_ERR_NOT_PERMITTED
- * or UPMU_ERR_CONTRADICTION.
+ * Clear the enable and interrupt bits of event->config. If neither privilege (user, kernel) is set in it, set both; if
+ * the text excluded one of them (u=0), set the other. Returns UPMU_OK; UPMU_ERR_NOT_PERMITTED: config has bits outside
+ * of `settable`, or config2 is not 0; UPMU_ERR_CONTRADICTION: the text excluded both.
  */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
 /*
- * Correct event->attributes by the registers' values in the event (config, config1): an attribute whose field is 0 is
- * removed; a raw event keeps the privileges, has the payload's if config1 is not 0, and no others of the select's.
+ * Correct event->attributes by event->config and config1: an attribute whose field is 0 is removed. Of a raw event the
+ * attributes of other fields of config than the privileges are removed, too, and UPMU_ATTR_PAYLOAD is set if config1 is
+ * not 0.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event);
 

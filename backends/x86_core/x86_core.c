@@ -37,7 +37,10 @@ static const struct upmu_prelude nehalem_prelude = {
     nehalem_steps, sizeof nehalem_steps / sizeof nehalem_steps[0], 0xF
 };
 
-/* Add a counter's control to an image: the select register of a general counter, the nibble of a fixed one. */
+/*
+ * Add a counter's control to an image: the select register of a general counter; of a fixed counter its four bits (a
+ * nibble) in IA32_FIXED_CTR_CTRL.
+ */
 static void add_control(struct upmu_image *image, unsigned counter, uint64_t value)
 {
     unsigned row = UPMU_X86_ROW_SELECT + counter, shift = 0;
@@ -51,7 +54,7 @@ static void add_control(struct upmu_image *image, unsigned counter, uint64_t val
     upmu_image_add(image, row, mask << shift, value << shift, UPMU_BIT32(counter));
 }
 
-/* Return the nibble of a fixed counter that has OS, USR, ANY and interrupt as a select word has them. */
+/* Return the nibble in IA32_FIXED_CTR_CTRL that has OS, USR, ANY and interrupt as a select word has them. */
 static uint64_t fixed_nibble(uint64_t select)
 {
     unsigned bits = (unsigned)select >> 16; /* USR 0, OS 1, interrupt 4, ANY 5 */
@@ -61,8 +64,8 @@ static uint64_t fixed_nibble(uint64_t select)
 }
 
 /*
- * Add the control of an event. A metric has no control: a metric needs only its bit of GLOBAL_CTRL, which is a gate,
- * and another counter of the request that counts slots.
+ * Add the control of an event. A metric has no control: its gate is a bit of GLOBAL_CTRL, and another slot of the
+ * request has the counter of slots.
  */
 static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
@@ -70,7 +73,7 @@ static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uin
         add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
 }
 
-/* Does one enable bit hold for both counters, as on P6 and Core Duo? */
+/* Does one enable bit, that of select 0, let both counters count, as on P6 and Core Duo? */
 static bool has_one_enable(const struct upmu_pmu *pmu)
 {
     return pmu->table == &upmu_x86_core_p6_table;
@@ -85,7 +88,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared the bit */
+    if (has_one_enable(pmu) && counter) /* select 0 may have been written without the bit */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
@@ -97,7 +100,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
         image->prelude = true;
 }
 
-/* Let released counters count nothing: write the idle select, and nibble 0. */
+/* Let released counters count nothing: write the idle select of general counters and nibble 0 of fixed ones. */
 static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     for (; counters; counters &= counters - 1u)
@@ -106,14 +109,14 @@ static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct 
 }
 
 /*
- * Return the counters that former software left writing records or being reloaded; with `image`, add writes that clear
- * this.
+ * Return the counters that former software left writing records (PEBS) or being reloaded; if `image` is not NULL, add
+ * writes that end this.
  *
  * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is fixed counter n since version 5; before version 5 the bit
  * is general counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1,
  * 18.9.4).
- * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit 63: records (Linux
- * arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
+ * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: the counters whose overflow loads this counter anew, without a status flag. CFG_C
+ * bit 63: the counter writes records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.
  */
 static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
@@ -141,9 +144,10 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
 }
 
 /*
- * Return the bits of a counter in a register that several counters share. The control of fixed counters has four bits
- * for each and, since adaptive records, four more 32 bits higher. The bits of the slots counter belong to metrics, too:
- * software that counts slots may read metrics, whose window a write would end. IA32_PEBS_ENABLE: see find_records().
+ * Return the bits of a counter in a register that several counters share, IA32_FIXED_CTR_CTRL or IA32_PEBS_ENABLE (see
+ * find_records()). The control of fixed counters has four bits for each and, since adaptive records, four more 32 bits
+ * higher. The bits of the slots counter belong to metrics, too: software that counts slots may read metrics, and a
+ * write would end what it measures.
  */
 static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
@@ -161,14 +165,15 @@ static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned count
 }
 
 /*
- * Add what take-over writes. Freezing on an interrupt is never used: freezing would stop counters of other sessions. On
- * a PMU where select 0 enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
+ * Add the writes of take-over. The freeze bits of DEBUGCTL are cleared: an interrupt that freezes counters would stop
+ * those of other sessions, too. On a PMU where select 0 enables both counters (UPMU_X86_P6_GATE) its enable bit is set,
+ * whether counter 0 is used or not.
  */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
-    /* Counters that were frozen before take-over are released: version 4, SDM 18.2.4.1. */
+    /* Version 4 and later: release counters that were frozen before take-over (SDM 18.2.4.1). */
     if (pmu->capabilities & UPMU_PMU_INUSE)
         upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
     if (has_one_enable(pmu))
@@ -185,10 +190,10 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
 }
 
 /*
- * Events that also count what other cores or agents do. Bits 7:6 of a unit mask: 01b this core, 11b all cores; bit 5:
- * this agent of the bus, or all agents. Codes 20H to 3FH are events of the second-level cache, which cores share, codes
- * 60H to 7FH of the bus. Source: the masks BOTH_CORES, ALL_AGENTS and ANY in events/core.tsv, coreduo.tsv, atom.tsv,
- * p6.tsv, pm.tsv.
+ * Events that also count what other cores or agents do. In their unit masks bits 7:6 are 01b for this core, 11b for all
+ * cores; bit 5 is 0 for this agent of the bus, 1 for all agents. Codes 20H to 3FH are events of the second-level cache,
+ * which cores share, and have bits 7:6; codes 60H to 7FH are those of the bus, and have bits 7:6 and bit 5. Source: the
+ * masks BOTH_CORES, ALL_AGENTS and ANY in events/core.tsv, coreduo.tsv, atom.tsv, p6.tsv, pm.tsv.
  */
 #define ALL_CORES UINT64_C(0x8000)
 #define ALL_AGENTS UINT64_C(0x2000)

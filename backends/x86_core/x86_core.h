@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Intel core backend's functions, file by file; contracts are those of
- * struct upmu_backend in core/hw/backend.h.
+ * The Intel core backend's functions, file by file.  A function that is a member of struct upmu_backend has its
+ * contract in core/hw/backend.h.
  */
 #ifndef UPMU_X86_CORE_H
 #define UPMU_X86_CORE_H
@@ -11,7 +11,10 @@
 
 extern const struct upmu_backend upmu_x86_core_backend;
 
-/* Resources: payload registers, which hold one value at a time, and the slots counter of metrics. */
+/*
+ * Exclusive resources of the placement search: payload registers, which hold one value at a time, and the counter of
+ * slots. The first ones have the order of the rows from UPMU_X86_ROW_OFFCORE on.
+ */
 #define UPMU_X86_RESOURCE_OFFCORE0 0u
 #define UPMU_X86_RESOURCE_OFFCORE1 1u
 #define UPMU_X86_RESOURCE_LDLAT 2u
@@ -23,16 +26,16 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_OMR2 8u
 #define UPMU_X86_RESOURCE_OMR3 9u
 #define UPMU_X86_PAYLOADS 10u
-#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3 counts slots; the resource's value is the privileges */
+#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3; its value: USR and OS bits */
 
-/* Bits of upmu_event.flags: the resource of the payload, and flags. */
+/* Bits of upmu_event.flags. Bits 3:0 are the resource of the payload (UPMU_X86_RESOURCE_…). */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
 #define UPMU_X86_EVENT_PLAIN 0x40u    /* before finish(): the event's row does not say that the event can be precise */
 #define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
 
 /*
- * The models whose rows of constraints apply: upmu_pmu.variant.  SNX, IVX: the servers
- * of SNB and IVB; GEN, GN5: models without rows of their own.
+ * Values of upmu_pmu.variant: the models that rows of x86_core_rules.h are for.  SNX, IVX: the servers of SNB and IVB;
+ * GEN, GN5: unknown models, with a version below 5 and from 5 on.
  */
 enum {
     UPMU_X86_RULES_P6,
@@ -71,7 +74,7 @@ enum {
 };
 _Static_assert(UPMU_X86_RULE_SETS <= 64, "a rule set is a bit of 64");
 
-/* Return the bit of upmu_pmu.variant, which stands for the models of a PMU. */
+/* Return the bit of a PMU's model (upmu_pmu.variant) in masks of models. */
 static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 {
     return UINT64_C(1) << (pmu->variant & 63u);
@@ -81,13 +84,13 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
  * Bits of upmu_pmu.quirks: errata. If no erratum is named, the source is Linux arch/x86/events/intel/core.c, which
  * names none.
  */
-#define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events count wrong without a sequence */
+#define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events need the prelude */
 #define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread */
 #define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED miscounts at periods below 128 */
 #define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: the same as HSW11; BDM55: bits 5:0 of a period are ignored */
 #define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h on a second counter */
-#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: PERF_CAPABILITIES hides PERF_METRICS */
-#define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
+#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 hides PERF_METRICS */
+#define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: event 89h/7Fh counts branch-misses */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
 
 /* x86_core_detect.c */
@@ -96,8 +99,9 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);
 const char *upmu_x86_core_names(unsigned i);
 
 /*
- * x86_core_branches.c: give the PMU its branch stack. `features`: leaf 7; `format`: that of PERF_CAPABILITIES, or
- * UPMU_X86_NO_FORMAT. `detection` NULL: the stack is the typical one of the model.
+ * x86_core_branches.c: set the fields of a PMU for branch records, or, where it has none, the reason
+ * (upmu_pmu.no_branches). `features`: EAX to EDX of leaf 7; `format`: PERF_CAPABILITIES[5:0], or UPMU_X86_NO_FORMAT.
+ * `detection` NULL: the stack is the typical one of the model, and the other two are not read.
  */
 #define UPMU_X86_NO_FORMAT 0xffu
 void upmu_x86_core_branches(const struct upmu_detection *detection, const uint32_t features[4], unsigned format,
@@ -117,10 +121,13 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
 
 /*
- * x86_core_constraints.c. upmu_x86_core_payload() returns the payload register of a select word (UPMU_NO_RESOURCE:
- * none), and the bits that may be set in it. upmu_x86_core_add_payloads() adds the payload registers of a PMU.
- * upmu_x86_core_counters() returns the counters that an event may use, among event->counters if that is not 0; a
- * precise event has no counter if the model has no records of it at its level.
+ * x86_core_constraints.c. upmu_x86_core_payload() returns the resource of the payload register that a select word needs
+ * (UPMU_NO_RESOURCE: none), and in *out_bits the bits that this register may have. upmu_x86_core_add_payloads() marks
+ * the payload registers of the PMU's model as present.
+ *
+ * upmu_x86_core_counters() returns the counters that an event may use; 0: none. event->counters, if not 0, are the
+ * general counters that the catalogue's row allows: others are left out, unless no counter would remain. A precise
+ * event has no counter if the model has no records of it at its level.
  */
 unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits);
 void upmu_x86_core_add_payloads(struct upmu_pmu *pmu);
@@ -128,18 +135,21 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
 
 /*
  * Precise events. upmu_x86_core_needs_row(): does the model have records only of events that its event file marks?
- * upmu_x86_core_recipe() replaces core cycles, which retire nothing, by the precise event that counts them on this
- * model; false: the event is unchanged.
+ * upmu_x86_core_recipe(): core cycles retire nothing, so a precise event that asks for them is changed to one that
+ * retires and counts cycles on this model. Returns false: the event is unchanged.
  */
 bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu);
 bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event);
 
 #if UPMU_NAMES
 /*
- * x86_core_generic.c: translate an event of the architectural catalogue for this PMU. event->counters becomes 0 if the
- * counters of its row do not apply any more. False: the PMU has no such event. event->id names the catalogue, built in
- * or imported. Events of other catalogues belong to their model: an event that CPUID leaves out is refused under an
- * architectural name (UPMU_ROW_OWN_NAME is not set), and under a hypervisor.
+ * x86_core_generic.c: translate event->config, made from a catalogue's row, to the select word that this PMU has for
+ * the event. Returns false: the PMU has no such event. If the word changes, event->counters becomes 0, because the
+ * row's counters are not those of the new word.
+ *
+ * Events of the architectural catalogue (event->id) have translations by model. Events of another catalogue are the
+ * model's own: one that CPUID reports as absent is accepted only if its name is no architectural event's
+ * (UPMU_ROW_OWN_NAME) and there is no hypervisor.
  */
 bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
 #endif
@@ -151,16 +161,18 @@ const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned res
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 
 /*
- * Return the select word of an event in one of its alternatives (the offcore code depends on the alternative), and the
- * resource of the alternative's payload.
+ * Return the select word of an event in its alternative of this index: the alternatives of an offcore event have
+ * different codes or unit masks. upmu_x86_core_resource() returns the resource of this alternative's payload register.
  */
 uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative);
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);
 
-/* The auxiliary event of load latency (UPMU_X86_QUIRK_LDLAT_AUX), at the same privileges. */
+/*
+ * Unit mask and code of the auxiliary event of load latency (UPMU_X86_QUIRK_LDLAT_AUX), counted at the same privileges.
+ */
 #define UPMU_X86_LDLAT_AUX 0x8203u
 
-/* The bits of a select by which the table of constraints names an event. */
+/* Unit mask and code of a select: by these bits constraints name an event. */
 #define UPMU_X86_CODE UINT64_C(0xffff)
 
 #endif

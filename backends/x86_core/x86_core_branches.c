@@ -18,9 +18,9 @@
 #define MSR_LBR_DEPTH 0x14CFu
 
 /*
- * Bits of LBR_SELECT: 0 kernel, 1 user, 2 Jcc, 3 call, 4 indirect call, 5 return, 6 indirect jump, 7 jump, 8 far. Bits
- * of LBR_CTL: 0 enable, 1 kernel, 2 user, 16 Jcc, 17 jump, 18 indirect jump, 19 call, 20 indirect call, 21 return, 22
- * other.
+ * Bits of LBR_SELECT, which keep branches out: 0 kernel, 1 user, 2 Jcc, 3 call, 4 indirect call, 5 return, 6 indirect
+ * jump, 7 jump, 8 far. Bits of LBR_CTL, which let branches in: 0 enable, 1 kernel, 2 user, 16 Jcc, 17 jump, 18 indirect
+ * jump, 19 call, 20 indirect call, 21 return, 22 other. `filter` has the bits for UPMU_BRANCH_USER, _KERNEL, _ANY, ...
  */
 #define SELECT_BITS .all = 0x1ff, .filter = {2, 1, 0x1fc, 1u << 3, 1u << 4, 1u << 5, 1u << 2, 1u << 6}
 #define CTL_BITS .filter = {4, 2, 0x7f0000, 1u << 19, 1u << 20, 1u << 21, 1u << 16, 1u << 18}
@@ -31,7 +31,7 @@
     (UPMU_BRANCH_ANY | UPMU_BRANCH_CALL | UPMU_BRANCH_IND_CALL | UPMU_BRANCH_RETURN | UPMU_BRANCH_COND |               \
      UPMU_BRANCH_IND_JUMP)
 #define ALL_FILTERS (MODE_FILTERS | KIND_FILTERS)
-/* Silvermont has Nehalem's filters: calls are recorded with jumps alone. */
+/* Silvermont has Nehalem's filters, which record calls only together with jumps: so no filter of calls is offered. */
 #define SLM_FILTERS (MODE_FILTERS | UPMU_BRANCH_RETURN | UPMU_BRANCH_COND | UPMU_BRANCH_IND_JUMP)
 
 #define MODELS_OF(name) (UINT64_C(1) << UPMU_X86_RULES_##name)
@@ -42,7 +42,7 @@
 #define NOT_WITH_TRACE 4u  /* the stack cannot record while Processor Trace runs */
 
 /* clang-format off */
-/* The stack of a model, and the format that it typically has. */
+/* The stack of some models; depth and format are the typical ones. */
 static const struct branch_model {
     uint64_t rules; /* models that have the stack */
     uint8_t depth, format, quirks;
@@ -84,12 +84,15 @@ static const struct branch_model {
 #define ARCHITECTURAL (&branch_models[BRANCH_MODELS - 1u])
 
 /* Leaf 7 */
-#define HAS_TRACE UPMU_BIT32(25)         /* EBX */
-#define HAS_ARCHITECTURAL UPMU_BIT32(19) /* EDX */
+#define HAS_TRACE UPMU_BIT32(25)         /* bit of EBX */
+#define HAS_ARCHITECTURAL UPMU_BIT32(19) /* bit of EDX */
 /* Leaf 1Ch, EBX */
 #define SORTS_MODES 1u
 #define SORTS_KINDS 2u
-/* Leaf 1Ch, ECX: what an entry says beside its ends. Bits 2:0 are those of UPMU_BRANCH_LACKS_…. */
+/*
+ * Leaf 1Ch, ECX: what an entry has besides its two addresses. Bits 2:0 are those of UPMU_BRANCH_LACKS_…, but a bit of 1
+ * means that the entry has it.
+ */
 #define KNOWS_BITS 7u
 #define COUNTERS_OF(ecx) ((ecx) >> 16 & 0xfu)
 

@@ -35,7 +35,9 @@ static const struct {
 } modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
                    NO_MODIFIERS(EXTRA, MODIFIERS)};
 
-/* On these models every event without a row can be sampled precisely, also an event that retires nothing. */
+/*
+ * On these models every event without a row in pebs_rules can be sampled precisely, also an event that retires nothing.
+ */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
@@ -44,8 +46,8 @@ static const struct {
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
 /*
- * On these models the event file marks which events have records. Core 2 has a list of rows instead; Goldmont and its
- * successors have records of any event.
+ * On these models Intel's event file marks the events that have records (UPMU_ROW_PRECISE). Of the others, Core 2 has
+ * the rows of pebs_rules instead; Goldmont and its successors have records of any event.
  */
 #define BY_FILE                                                                                                        \
     (ON(BNL) | ON(NHM) | ON(WSM) | ON(SNB) | ON(SNX) | ON(IVB) | ON(IVX) | ON(HSW) | ON(BDW) | ON(SKL) | ON(SLM) |     \
@@ -61,8 +63,8 @@ static bool is_meant(uint64_t config, const struct constraint *row)
 }
 
 /*
- * Return the first of some rows that applies to an event; NULL: no row applies. Most rows have other codes, so codes
- * are compared first.
+ * Return the first of `count` rows that applies to a select word on this PMU; NULL: no row applies. Most rows have
+ * other codes, so codes are compared first.
  */
 static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *row,
                                           size_t count)
@@ -138,8 +140,9 @@ bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu)
 }
 
 /*
- * Count cycles by a precise event: the cycles in which fewer than 16 instructions (micro-operations on Sandy Bridge to
- * Broadwell) retire are all cycles (Linux arch/x86/events/intel/core.c intel_pebs_aliases_...).
+ * Count cycles by a precise event with inv and counter mask 16: the cycles in which fewer than 16 instructions retire
+ * are all cycles. Sandy Bridge to Broadwell count micro-operations instead, except at level 3 from Ivy Bridge on (Linux
+ * arch/x86/events/intel/core.c intel_pebs_aliases_...).
  */
 bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -162,9 +165,9 @@ bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 }
 
 /*
- * Return those counters of a precise event on which its level is possible. If a fixed counter samples without a shadow
- * (level 3), the counters of the other levels do not matter: Golden Cove and later count precise instructions on
- * general counters at those.
+ * Return those of `counters` on which a precise event is possible at its level; 0: none. Level 3 needs a row of
+ * shadowless_rules. A row with a fixed counter gives the counters alone: on Golden Cove and later, `counters` are those
+ * of the lower levels, which precise instructions have on general counters only.
  */
 static uint32_t counters_at(const struct upmu_pmu *pmu, const struct upmu_event *event, uint32_t counters)
 {
@@ -197,16 +200,19 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
         row = FIND_RULE(pmu, event->config, wide_rules);
     if (row)
         counters &= counters_of(row) & ~ALL_METRICS;
-    else /* event 00h counts on fixed counters and in metrics only */
+    else /* no general counter has event 00h: without a row it is a metric or nothing */
         counters &= event->config & UPMU_X86_SELECT_EVENT ? pmu->general : metric_of(event->config);
-    /* If the event file and the row have no common counter, the row is used (Skylake's C0h/01h). */
+    /*
+     * event->counters are those of the event file. If they and the row have no common counter, the row is used
+     * (Skylake's C0h/01h).
+     */
     if (event->counters && (counters & (event->counters | ALL_FIXED)))
         counters &= event->counters | ALL_FIXED;
     row = SEARCH_RULE(pmu, event->config, file_rules);
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
     counters = counters_at(pmu, event, counters);
-    /* Checkpointed counting (in_txcp) works on counter 2 alone, and not for both threads. */
+    /* Checkpointed counting (in_txcp) works on counter 2 alone, and not with `any` (both hyper-threads). */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);
     return counters;

@@ -18,7 +18,7 @@
 #include "backends/x86_core/x86_core_models.h"
 
 /* clang-format off */
-/* Counters of version 2, before their width is known; writes have 32 bits. */
+/* The counters as they are with version 2; add_counter() sets widths and what differs. write_bits is 32. */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
             (n), 0, 32, 0, (n) }
@@ -44,7 +44,10 @@ static const struct upmu_pmu intel_common = {
                [UPMU_X86_CLASS_CFG] = ~UINT64_C(0) },
 };
 
-/* Features that follow from the version of a PMU. */
+/*
+ * What follows from the version of a PMU: index 0 is P6 and Core Duo, 1 version 1, 2 versions 2 and 3, 3 versions 4 and
+ * 5, 4 version 6.
+ */
 #define ROW_BIT(row) UPMU_BIT32((row) & 31)
 #define GLOBAL_ROWS (ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) | \
                      ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL))
@@ -53,7 +56,7 @@ static const struct stage {
     const struct upmu_register_table *table;
     uint32_t present; /* rows 32 to 63 */
     uint16_t capabilities;
-    uint8_t gate_bit; /* a gate's bit in its select; 0: gates are in GLOBAL_CTRL */
+    uint8_t gate_bit; /* bit of the gate in a counter's select; 0: gates are in GLOBAL_CTRL */
     uint8_t rows[3];  /* status_row, ack_row, inuse_row */
 } intel_stages[] = {
     /*
@@ -81,7 +84,10 @@ static bool same_text(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Add one counter of this CPU; fixed counters are preferred because they have one event only. */
+/*
+ * Add counter i to the PMU. A counter that is added earlier is preferred: fixed counters come first, because each has
+ * one event only.
+ */
 static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const struct stage *stage, unsigned i)
 {
     struct upmu_counter *counter = &pmu->counter[i];
@@ -174,7 +180,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
             add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
 }
 
-/* CPUID of a typical CPU of a model. */
+/* Return the features that CPUID has on a typical CPU of a model. */
 static UPMU_APART struct shape typical_shape(const struct model *model)
 {
     struct shape shape = {.version = model->version,
@@ -192,7 +198,7 @@ static UPMU_APART struct shape typical_shape(const struct model *model)
     return shape;
 }
 
-/* The CPUID leaves that are read, by their index in `words`. */
+/* Indices in intel_leaves and `words`: the CPUID leaves that detection reads. */
 enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, LEAF_23_RELOAD,
        LEAF_23_RECORD, INTEL_LEAVES };
 
@@ -208,7 +214,11 @@ static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_23_RECORD] = {.leaf = 0x23, .subleaf = 5, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(5)},
 };
 
-/* Set the fixed counters. CPUID reports too few on early parts; 0 is true only under a hypervisor. */
+/*
+ * Set bitmap and width of the fixed counters. Without a hypervisor versions 2 to 4 have three at least, though early
+ * parts report fewer. Under a hypervisor the number, even 0, is true. From version 5 on ECX has more counters as a
+ * bitmap.
+ */
 static UPMU_APART void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
 {
     unsigned contiguous = leaf[3] & 0x1fu;
@@ -247,8 +257,8 @@ static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *s
 }
 
 /*
- * Set the features that leaf 0Ah has; version 0: the leaf is empty. A bit of EBX means "not available"; only bits below
- * the length in EAX[31:24] are valid.
+ * Set the features that leaf 0Ah has. Version 0: the leaf reports no counter, or an impossible width. A bit of EBX
+ * means "not available"; only bits below the length in EAX[31:24] are valid.
  */
 static void read_shape(const struct upmu_detection *detection, const uint32_t words[][4], struct shape *shape)
 {
@@ -273,8 +283,8 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
 #define CLX_STEPPING 5u /* this stepping and later; Skylake-SP has the same model number */
 
 /*
- * Return a CPU's model: by family and model, and by the core type of leaf 1Ah, with the type in EAX[31:24] and the
- * native model below. A leaf of zeros (E-cores disabled) means a big core.
+ * Return a CPU's model: by family and model of CPUID and, on hybrids, by EAX of leaf 1Ah (`type`): core type in bits
+ * 31:24, native model in bits 23:0. EAX may be 0 (E-cores disabled): then family and model alone decide.
  */
 static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint32_t type)
 {
@@ -296,7 +306,10 @@ static const struct model *find_model(const struct upmu_detection *detection, un
     return &models[row];
 }
 
-/* Corrections where CPUID is known to report too little or too much; EDX[15] of leaf 7: core types differ. */
+/*
+ * Correct the features where CPUID is known to report too little, and remove those that upmu does not have registers
+ * for. `hybrid`: the package has different core types (EDX[15] of leaf 7).
+ */
 static UPMU_APART void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
                           struct shape *shape)
 {
@@ -316,7 +329,7 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }
 
-/* Set what PERF_CAPABILITIES reports. */
+/* Set the features that PERF_CAPABILITIES reports, if CPUID says that it exists and it can be read. */
 static void read_capabilities(const struct upmu_detection *detection, struct shape *shape)
 {
     uint64_t capabilities;
@@ -334,8 +347,8 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
 }
 
 /*
- * Can a register be read? Two reads must fault: a register missed by mistake would write records, or reload, under a
- * counter that looks free.
+ * Can a register be read? Only two failed reads say no: if a register were missed by mistake, its counter would look
+ * free and still write records, or be reloaded.
  */
 static bool is_readable(const struct upmu_detection *detection, uint32_t address)
 {
@@ -346,8 +359,8 @@ static bool is_readable(const struct upmu_detection *detection, uint32_t address
 }
 
 /*
- * Does the CPU write records of samples (PEBS)? The DS flag of CPUID says so, unless MISC_ENABLE denies it (SDM
- * 18.4.4). A CPU whose register cannot be read writes no records: a hypervisor may show the flag and refuse the
+ * Can the CPU write records of samples (PEBS)? The DS flag of CPUID says so, unless MISC_ENABLE denies it (SDM 18.4.4).
+ * A CPU whose IA32_PEBS_ENABLE cannot be read writes no records: a hypervisor may show the flag and refuse the
  * register.
  */
 static bool writes_records(const struct upmu_detection *detection)
@@ -360,8 +373,10 @@ static bool writes_records(const struct upmu_detection *detection)
 }
 
 /*
- * Add the registers by which former software may have left counters enabled that reload each other (leaf 23H subleaf 2,
- * EAX and EBX) or write records (subleaf 5, EAX and ECX), if they can be read.
+ * Mark rows of registers, from `row` on, as present: IA32_PMC_GPn_CFG_B, by which counters reload each other (leaf 23H
+ * subleaf 2, EAX and EBX), or CFG_C, by which they write records (subleaf 5, EAX and ECX), and those of fixed counters
+ * (FXn). Former software may have left them set. `general` and `fixed` are these words of the leaf, `address` is the
+ * register of general counter 0. A register that cannot be read is left out.
  */
 static UPMU_APART void add_configurations(const struct upmu_detection *detection, uint32_t general, uint32_t fixed,
                                           unsigned row, uint32_t address, struct upmu_pmu *pmu)
@@ -401,14 +416,14 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     model = find_model(detection, shape.version, words[LEAF_TYPE][0]);
     if (!shape.version) {
         /*
-         * A CPU without the features of leaf 0Ah has counters if it is a P6, which has no leaf 0Ah, and has no
+         * Without features in leaf 0Ah the CPU has counters only if it is a P6, which has no leaf 0Ah, and there is no
          * hypervisor.
          */
         if (model->version || detection->hypervisor || detection->leaf0[0] >= 0xA)
             return false;
         shape = typical_shape(model);
     }
-    /* Transactional counting, and whether microcode takes counter 3 for it. */
+    /* Transactional counting (in_tx, in_txcp), and whether microcode takes counter 3 (TSX_FORCE_ABORT). */
     if (words[LEAF_FEATURES][1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
         shape.capabilities |= UPMU_PMU_TSX;
     features = words[LEAF_FEATURES][3];
@@ -452,7 +467,7 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
                 out_pmu->family = signatures[k].family;
                 out_pmu->model = signatures[k].model;
             }
-        /* Stepping and core type also choose the events. */
+        /* The choice of the catalogue needs stepping, core type and native model, too. */
         if (i == M_CLX)
             out_pmu->stepping = CLX_STEPPING;
         if (i >= M_HYBRID && i < M_HYBRID_END) {

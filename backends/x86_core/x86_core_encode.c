@@ -18,8 +18,9 @@
 #if UPMU_BACKEND_X86_CORE
 
 /*
- * Return the bits that may be set in a row of registers. Newer CPUs have OMR registers instead of offcore registers. A
- * hypervisor may leave out general counter 0, whose select stands for all.
+ * Return the bits that may be set in the register of a row. The select of general counter 0 stands for all selects,
+ * also where a hypervisor leaves out counter 0. On newer CPUs the row of the offcore register stands for the OMR
+ * registers.
  */
 static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned row)
 {
@@ -36,7 +37,10 @@ static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned ro
 
 #if UPMU_NAMES
 
-/* A front-end event of latency counts bubbles of at least some cycles: 1, unless the event says more. */
+/*
+ * MSR_PEBS_FRONTEND with code 06h in bits 7:0: the event counts bubbles that last at least as many cycles as bits 19:8
+ * say. FRONTEND_LEAST: one cycle.
+ */
 #define FRONTEND_LATENCY 0x06u
 #define FRONTEND_LEAST UINT64_C(0x100)
 #define FRONTEND_CYCLES UINT64_C(0xfff00)
@@ -61,7 +65,7 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
     if (i == UPMU_X86_FIELD_THRESHOLD) {
         if ((event->config1 & 0xffu) != FRONTEND_LATENCY)
             return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-        /* The shortest latency is only a default. */
+        /* A row with one cycle leaves the number to the text: clear it, so that any value can be set. */
         if ((event->config1 & FRONTEND_CYCLES) == FRONTEND_LEAST && !(event->attributes & UPMU_ATTR_PAYLOAD))
             event->config1 &= ~FRONTEND_CYCLES;
     }
@@ -101,12 +105,15 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
 {
     event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8 |
                     (uint64_t)(row->umask >> 8) << 40 | upmu_x86_modifiers(row);
-    /* If the text has a number instead of masks, the attributes that the masks would have set are written, too. */
+    /*
+     * The text gave the unit mask as a number (umask=), so the canonical text has no mask names. Mark the other fields
+     * that the row sets as given, so that the canonical text has them.
+     */
     if ((row->flags & UPMU_ROW_MASKED) && !event->id.masks)
         for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_PAYLOADS; i++)
             if (event->config & upmu_x86_fields[i].bits)
                 event->attributes |= upmu_x86_fields[i].attribute;
-    /* The payload of any other row is only a default: see upmu_x86_core_finish(). */
+    /* The payload of other rows is a default, which settle_payload() sets (ldlat). */
     if (row->flags & (UPMU_ROW_PAYLOAD | UPMU_ROW_MASKED))
         event->config1 = row->payload;
     event->counters = row->counters;
@@ -131,8 +138,8 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 #endif
 
 /*
- * Set the shortest period, and the step of periods. HSW11 and BDM11: general counters count retired instructions wrong
- * at short periods; BDM55: bits 5:0 of longer periods are ignored.
+ * Set the shortest period of C0h/01h (128), and the step of its periods (64). HSW11 and BDM11: general counters count
+ * retired instructions wrong at short periods; BDM55: bits 5:0 of longer periods are ignored.
  */
 static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -144,7 +151,11 @@ static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
         event->step_log2 = 6;
 }
 
-/* The event determines the register and kind of the payload; the register must accept the payload's value. */
+/*
+ * Set kind and resource of the payload by the select word, and check its value (event->config1). Returns UPMU_OK;
+ * UPMU_ERR_NO_SUCH_ATTRIBUTE: the text gave a payload of another kind; UPMU_ERR_NOT_PERMITTED: the register cannot have
+ * the value; UPMU_ERR_COMPILED_OUT: the event needs two slots.
+ */
 static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     static const uint8_t kinds[UPMU_X86_PAYLOADS] = {

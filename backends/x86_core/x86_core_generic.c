@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Architectural events: those that a CPU announces, and the meaning of generic names on models that
- * differ and have no catalogue.
+ * Architectural events: which of them a CPU has, and which select word counts one where it is not the architectural
+ * word.
  *
- * Sources: Intel SDM vol 3 (325384-059) 18.2.1.2, from bit 7 on and for generic names
- * Linux arch/x86/events/intel/core.c, for P6 events/intel/p6.c.
+ * Sources: Intel SDM vol 3 (325384-059) 18.2.1.2, from bit 7 on and for generic names Linux
+ * arch/x86/events/intel/core.c, for P6 events/intel/p6.c.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -21,9 +21,9 @@
 #define TOPDOWN_EVENTS (IS(SKT) | IS(DKT) | IS(AWF))
 
 /*
- * Translations: the models, the select word in the catalogue, the select word on these models (0: these models have no
- * such event). The first matching row is used. The whole select is compared: a word with bits above 31 is another
- * event.
+ * Translations: the models, the select word in the architectural catalogue, the select word on these models (0: they
+ * have no such event). The first matching row is used. The whole select is compared: a word with bits above 31 is
+ * another event.
  */
 static const struct {
     uint64_t models;
@@ -40,29 +40,32 @@ static const struct {
     {IS(NHM) | IS(WSM), UPMU_WORD_BACKEND, 0x01803fb1},
     {IS(SNB) | IS(SNX), UPMU_WORD_BACKEND, UPMU_WORD_BACKEND},
     {EVERY, UPMU_WORD_BACKEND, 0},
-    /* On Atoms that count them, the metrics are separate events. */
+    /* These Atoms have no PERF_METRICS: a word of a metric byte (event 00h) becomes the event that counts its slots. */
     {TOPDOWN_EVENTS, 0x8000, 0x02c2},
     {TOPDOWN_EVENTS, 0x8100, 0x0073},
     {TOPDOWN_EVENTS, 0x8200, 0x019c},
     {TOPDOWN_EVENTS, 0x8300, 0x02a4},
-    /* General counters count at the rate of fixed counter 2 on these models, at the bus rate on others. */
+    /*
+     * General counters count event 3Ch/01h at the rate of fixed counter 2 on these models, at the bus rate on others.
+     */
     {REFERENCE_TICKS_ALIKE, UPMU_WORD_REF_CYCLES, 0x013c},
 };
 #define TRANSLATIONS (sizeof translations / sizeof translations[0])
 
-/* Architectural events by their bit in CPUID leaf 0Ah: code, unit mask. */
+/* Architectural events by their bit in EBX of CPUID leaf 0Ah: unit mask in bits 15:8, code in bits 7:0. */
 static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
 /*
- * Is an event available by CPUID? The first `known` architectural codes are looked up there; other events are
- * available. Event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS.
+ * Is the event of a code and unit mask available by CPUID? Event 00h with unit mask 1 + n needs fixed counter n, with
+ * unit mask 80h + n byte n of PERF_METRICS; with unit mask 0 it is never available. Of other events only the first
+ * `known` architectural ones are looked up in upmu_pmu.arch_events; the rest is available.
  */
 static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, unsigned known)
 {
     uint64_t counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 
-    /* An imported event may have any bits above the code. */
+    /* Bits above the code can be any of an imported event, and `counter` beyond the last one. */
     if (!(code & 0xffu))
         return counter < UPMU_COUNTERS && pmu->counters >> counter & 1u;
     for (unsigned i = 0; i < known; i++)
@@ -75,7 +78,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
 {
     uint64_t code = event->config, translated = code;
     bool own = !upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id));
-    /* Architectural codes from bit 7 on had other meanings on earlier models, whose own catalogues have these. */
+    /* Codes of the architectural events from bit 7 on have other meanings in catalogues of earlier models. */
     unsigned known = own ? 7 : sizeof architectural / sizeof architectural[0], i = own ? TRANSLATIONS : 0;
 
     while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
@@ -85,7 +88,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
     /* AAJ80: mispredicted branches count wrong; this event counts slightly too many. */
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
-    /* If CPUID does not announce the event of general counters, fixed counter 2 counts the same (as in Linux). */
+    /* If CPUID lacks event 3Ch/01h of general counters, fixed counter 2 counts the same (as in Linux). */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
         !is_announced(pmu, translated, known))
         translated = UPMU_WORD_REF_CYCLES;

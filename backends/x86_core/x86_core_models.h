@@ -26,7 +26,7 @@ struct shape {
     uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
 };
 
-/* A model.  What follows the quirks, and traits, are its typical CPUID values: typical_shape(). */
+/* A model.  `traits`, and the fields behind `quirks`, are its typical CPUID values: see typical_shape(). */
 struct model {
     char name[10];
 #if UPMU_TITLES
@@ -36,7 +36,8 @@ struct model {
     uint8_t rules; /* UPMU_X86_RULES_… */
     uint8_t min_period;
     uint32_t quirks; /* UPMU_X86_QUIRK_… */
-    uint8_t version, general, fixed; /* of counters: how many general ones, a bitmap of fixed ones */
+    /* `general`: the number of general counters; `fixed`: a bitmap of fixed counters */
+    uint8_t version, general, fixed;
     uint16_t arch_events;
 };
 
@@ -46,20 +47,21 @@ struct model {
 #define WITH_TSX UPMU_PMU_TSX
 #define WITH_CAPABILITIES (WITH_FULL | WITH_ANY | WITH_TSX)
 #define WITH_40_BITS 0x0100u   /* counters have 40 bits instead of 48 */
-#define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
-#define WITH_8 0x0400u         /* PERF_METRICS, of 8 bytes */
+#define WITH_METRICS 0x0200u   /* PERF_METRICS exists, with 4 bytes */
+#define WITH_8 0x0400u         /* PERF_METRICS has 8 bytes */
 #define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
 #define WITH_MODULE_RSP 0x1000u /* both cores of a module see the offcore registers */
-#define WITH_8_OF_4 0x2000u    /* leaf 0Ah says what both core types have; this one has 8 general, 4 fixed counters */
+/* leaf 0Ah reports only what both core types have: this core type has 8 general and 4 fixed counters */
+#define WITH_8_OF_4 0x2000u
 #define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
 _Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");
 
-/* Names of models, by their index in the table. */
+/* Indices of the models in `models`. */
 enum {
     M_PPRO, M_PII, M_P6, M_PM, M_COREDUO, M_CORE, M_ATOM, M_NHM, M_NHM_EX, M_WSM, M_WSM_DP, M_SNB, M_SNB_EP, M_IVB,
     M_IVB_EP, M_HSW, M_HSW_EP, M_BDW, M_BDW_EP, M_SKL, M_SKX, M_CLX, M_ICL, M_ICX, M_SPR, M_EMR, M_GNR, M_SLM, M_GLM,
     M_GLP, M_TMT, M_KNL, M_KNM, M_PTC,
-    /* Core types of hybrids by their native id, a big core and an Atom each: */
+    /* Core types of hybrids, in the order of their native model id from 1 on, a big core and an Atom each: */
     M_HYBRID, M_ADL_GLC = M_HYBRID, M_ADL_GRT, M_MTL_RWC, M_MTL_CMT, M_LNC, M_SKT, M_CGC, M_DKT, M_CYC, M_AWF,
     M_HYBRID_END,
     M_UNKNOWN = M_HYBRID_END, M_UNKNOWN5, M_MODELS
@@ -83,9 +85,8 @@ enum {
 #define BIG5 5, 8, 0xf
 #define SNB_TRAITS WITH_FULL | WITH_ANY
 /*
- * Shortest periods: 32 events on Nehalem and Haswell, two elsewhere, the shortest that
- * Linux programs.  Threads of a core share the offcore registers on Nehalem and
- * Westmere, cores of a module on Silvermont.
+ * Shortest periods: 32 events on Nehalem and Haswell, two elsewhere, the shortest that Linux programs.  The offcore
+ * registers are shared by hyper-threads of a core on Nehalem and Westmere, by cores of a module on Silvermont.
  */
 static const struct model models[] = {
     [M_PPRO] = MODEL("ppro", "Intel Pentium Pro", P6_SHAPE),
@@ -160,7 +161,9 @@ static const struct model models[] = {
                    WITH_FULL | WITH_METRICS, 0, 2),
 };
 
-/* Family and model of CPUID, and the row above; the first line with a row is the row's typical one. */
+/*
+ * Family and model of CPUID, and their row in `models`.  Of several lines with one row the first has the typical CPU.
+ */
 static const struct {
     uint8_t family, model, row;
 } signatures[] = {

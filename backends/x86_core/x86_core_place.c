@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The alternatives of an event of an Intel core PMU. Most events have one alternative. Offcore responses have one for
- * each of the two payload registers, with different event codes (on Atoms: unit masks), or one for each of the four OMR
- * registers, with unit masks 1, 2, 4, 8. Two kinds of events need a second counter: top-down metrics need fixed counter
- * 3, which all metrics of a set share, and load latency on Golden Cove needs a counter for an auxiliary event.
+ * The alternatives of an event of an Intel core PMU. Most events have one alternative. An event of offcore responses
+ * has one for each of the two payload registers, with different event codes (on Atoms: unit masks), or one for each of
+ * the four OMR registers, with unit masks 1, 2, 4, 8. Two kinds of events need a second counter: top-down metrics need
+ * fixed counter 3, which all metrics of a set share, and load latency on Golden Cove needs a counter for an auxiliary
+ * event.
  *
  * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics, mem-loads-aux): B7h/01h goes with MSR
  * 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h since Golden Cove; B7h/01h and B7h/02h on Atoms. OMR: Intel's files for
@@ -27,7 +28,8 @@
 _Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
 
 /*
- * Return the first payload register that can take the place of an event's own, and how many such registers there are.
+ * Return the first resource of the payload registers that can replace one another for an event, and in *out_count how
+ * many they are, the event's own included. If nothing can replace its own: UPMU_X86_RESOURCE_OFFCORE0, and 1.
  */
 static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_count)
 {
@@ -38,8 +40,8 @@ static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_
 }
 
 /*
- * Return the payload register of an alternative. Offcore responses: first the register of the event's own code, then
- * others.
+ * Return the resource of an alternative's payload register. Alternative 0 has the register of the event's own code; the
+ * further ones of an offcore event have the registers that can replace it.
  */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
@@ -71,7 +73,10 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
     slot->value[0] = value;
 }
 
-/* Add the counter of slots. Metrics are fractions of the slots that fixed counter 3 counts, at the same privileges. */
+/*
+ * Add the resource of slots to an event that counts slots, or, to a metric, a helper slot with fixed counter 3. Metrics
+ * are fractions of the slots that this counter counts, so it must count at the same privileges.
+ */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
     unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
@@ -84,7 +89,9 @@ static void add_slots(const struct upmu_event *event, struct upmu_alternative *o
     }
 }
 
-/* Add the auxiliary event, without which load latency is wrong on Golden Cove (Linux: mem-loads-aux). */
+/*
+ * Add a second slot for the auxiliary event, without which load latency is wrong on Golden Cove (Linux: mem-loads-aux).
+ */
 static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *out)
 {
     struct upmu_event auxiliary;

@@ -17,17 +17,19 @@
 
 /*
  * Select bits that raw words may set at any level: event, unit mask, USR, OS, edge, any, inv, cmask, in_tx, in_txcp,
- * eq, further unit mask bits. Higher levels may also set the interrupt. Pin control (19) is never set.
+ * eq, further unit mask bits; also enable, which the encoder clears. From UPMU_LEVEL_PRIVILEGED on the interrupt bit is
+ * added. Pin control (19) is never set.
  */
 #define SELECT_SESSION (UINT64_C(0x3ffe7ffff) | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define SELECT_PRIVILEGED UPMU_X86_SELECT_INT
 
 /*
- * Fixed control: raw words may set OS, USR and ANY of each counter at any level; at higher levels also its interrupt.
+ * IA32_FIXED_CTR_CTRL: raw words may set OS, USR and ANY of each fixed counter at any level; from UPMU_LEVEL_PRIVILEGED
+ * on also its interrupt bit.
  */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
-/* A fixed counter is in use if its field lets the counter count at some privilege. */
+/* A fixed counter is in use if its nibble lets it count at some privilege. */
 #define FIXED_USED UINT64_C(0x3333333)
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)
@@ -100,8 +102,8 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
 
 /*
  * A select is in use if its counter or its interrupt is enabled. An event code alone may be left from earlier use;
- * Linux looks at the enable bits, Intel's sharing guide at code and interrupt bit. On P6 and Core Duo select 0 enables
- * both counters.
+ * Linux looks at the enable bits, Intel's sharing guide at code and interrupt bit. On P6 and Core Duo the enable bit of
+ * select 0 is for both counters: there a select is in use if it counts at some privilege and this bit is set.
  */
 #define SELECT_USED (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)
 #define P6_USED (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
@@ -115,8 +117,8 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
     }
 
 /*
- * Order of writes when counters are loaded (load_rank): auxiliary 0, payload 2, select 3, fixed control 4, counter 5,
- * acknowledgement 6, global 7.
+ * Order in which registers are written when counters are loaded (load_rank, low first): DEBUGCTL 0, PEBS_ENABLE and
+ * CFG_B, CFG_C 1, payload 2, select 3, fixed control 4, counter 5, PERF_METRICS and acknowledgement 6, GLOBAL_CTRL 7.
  */
 static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
@@ -166,7 +168,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
-    /* The library only clears bits of these registers (find_records()): SDM 18.4.4. */
+    /* The library only clears bits of these registers, at take-over (find_records()): SDM 18.4.4. */
     [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
                               .by_counter = 1, .owned = ALL },
     [UPMU_X86_CLASS_CFG] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,

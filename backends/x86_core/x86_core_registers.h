@@ -34,7 +34,10 @@ enum {
     UPMU_X86_CLASSES
 };
 
-/* General counters 0…9, fixed counters 0…6, bytes of PERF_METRICS 0…7. */
+/*
+ * How many of each kind there can be: general counters, fixed counters, bytes of PERF_METRICS.  UPMU_X86_METRIC: the
+ * counter number of a byte.
+ */
 #define UPMU_X86_GENERAL 10u
 #define UPMU_X86_FIXED 7u
 #define UPMU_X86_METRICS 8u
@@ -55,14 +58,15 @@ enum {
     UPMU_X86_ROW_INUSE,
     UPMU_X86_ROW_DEBUGCTL,
     UPMU_X86_ROW_METRICS,
-    UPMU_X86_ROW_OFFCORE, /* payload registers, in the order of resources */
+    UPMU_X86_ROW_OFFCORE, /* payload registers, in the order of UPMU_X86_RESOURCE_… */
     UPMU_X86_ROW_LDLAT = UPMU_X86_ROW_OFFCORE + 2,
     UPMU_X86_ROW_FRONTEND,
     UPMU_X86_ROW_SNOOP,
     UPMU_X86_ROW_OMR = UPMU_X86_ROW_SNOOP + 2,
     UPMU_X86_ROW_PEBS = UPMU_X86_ROW_OMR + 4,
-    UPMU_X86_ROW_CFG_B, /* by counter, general ones first: which counters reload it */
-    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: counter writes records */
+    UPMU_X86_ROW_CFG_B, /* rows of 10 general, then 7 fixed counters: which counters reload this one */
+    /* the same order; bit 63: the counter writes records */
+    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED,
     UPMU_X86_ROWS = UPMU_X86_ROW_CFG_C + UPMU_X86_GENERAL + UPMU_X86_FIXED
 };
 
@@ -82,7 +86,7 @@ enum {
 #define UPMU_X86_SELECT_EQ (UINT64_C(1) << 36)
 #define UPMU_X86_SELECT_UMASK2 (UINT64_C(0xff) << 40)
 
-/* Nibble of a fixed counter in IA32_FIXED_CTR_CTRL. */
+/* Bits of a fixed counter's nibble in IA32_FIXED_CTR_CTRL. */
 #define UPMU_X86_FIXED_OS UINT64_C(1)
 #define UPMU_X86_FIXED_USR UINT64_C(2)
 #define UPMU_X86_FIXED_ANY UINT64_C(4)
@@ -97,21 +101,26 @@ enum {
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
 
 /*
- * P6, Core Duo: the enable bit of select 0 is for both counters. The bit stays set once a counter counts. The gate of a
- * counter is a bit of the shadow that the register does not have; a closed counter has an idle select, which counts
- * nothing.
+ * P6, Core Duo: the enable bit of select 0 lets both counters count. upmu leaves it set while it uses the PMU. The gate
+ * of a counter is a bit of its select's shadow that the register does not have: while it is closed, the register has
+ * the idle select, which counts nothing.
  */
 #define UPMU_X86_P6_GATE 32u
 #define UPMU_X86_P6_IDLE (UPMU_X86_SELECT_EN | 0x2E)
 
-/* Tables of registers: with global control; the same from version 6 on; without global control; of P6. */
+/*
+ * Tables of registers: with global control (versions 2 to 5); the same from version 6 on, with other addresses; without
+ * global control (version 1); of P6 and Core Duo.
+ */
 extern const struct upmu_register_table upmu_x86_core_global_table;
 extern const struct upmu_register_table upmu_x86_core_block_table;
 extern const struct upmu_register_table upmu_x86_core_single_table;
 extern const struct upmu_register_table upmu_x86_core_p6_table;
 
-/* Bits of status, acknowledgement and global control: general counters from bit 0, fixed ones from bit 32, all
- * metrics bit 48. */
+/*
+ * Return the bits of counters in GLOBAL_STATUS, its acknowledgement and GLOBAL_CTRL: general counters from bit 0, fixed
+ * ones from bit 32, all metrics bit 48.
+ */
 static inline uint64_t upmu_x86_core_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |

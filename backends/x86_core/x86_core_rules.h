@@ -14,8 +14,9 @@
 #include "backends/x86_core/x86_core.h"
 
 /*
- * Kinds of rows. Each kind has an array of its own. All arrays but pebs_rules are in the order of event codes, so that
- * they can be searched. Plain rows for a range of more than RULE_SPAN further codes are in wide_rules.
+ * Kinds of rows. Each kind has an array of its own, but plain rows for a range of more than RULE_SPAN further codes are
+ * in wide_rules, and shadowless_rules has rows of kind RULE_PEBS. plain_rules, file_rules and extra_rules are in the
+ * order of event_low, so that they can be searched by halving; the others are searched from the first row on.
  */
 #define RULE_SPAN 3u
 
@@ -28,9 +29,9 @@ enum {
 };
 
 /*
- * The condition of a row on the modifiers (edge, inv, cmask, in_tx, in_txcp, eq, further unit mask
- * bits; for RULE_PEBS also any): none; that no modifier is set; or exactly inv and a counter mask
- * of 16 or 10 (cycles, counted by instructions retired).
+ * The condition of a row on the modifiers (edge, inv, cmask, in_tx, in_txcp, eq, further unit mask bits; for RULE_PEBS
+ * also any): none; that no modifier is set; or exactly inv and a counter mask of 16 or 10, that is, cycles in which
+ * fewer instructions retire.
  */
 #define WITH_ANYTHING 0x00u
 #define WITH_NOTHING 0x04u
@@ -51,10 +52,10 @@ static const uint16_t general_masks[] = {
     0x0, 0xffff, 0x1, 0x2, 0x3, 0x4, 0x8, 0xf, 0xfe, 0xfc, 0x3fc
 };
 
-/* The counters of a row: general ones and, in the upper half, a fixed one. */
+/* The counters of a row: a GP_… in bits 3:0, and 1 + the number of a fixed counter in bits 7:4. */
 #define GP_FIXED(general, fixed) ((general) | ((fixed) + 1) << 4)
 
-/* Payload registers: name, resource, bits that sessions may set. */
+/* Payload registers: name, resource, bits that may be set in the register. */
 #define X86_PAYLOADS(P) \
     P(LDLAT_NHM, UPMU_X86_RESOURCE_LDLAT, UINT64_C(0xffff)) \
     P(OFFCORE0_NHM, UPMU_X86_RESOURCE_OFFCORE0, UINT64_C(0xffff)) \
@@ -98,7 +99,7 @@ static const uint16_t general_masks[] = {
     P(OFFCORE0_KNL, UPMU_X86_RESOURCE_OFFCORE0, UINT64_C(0x799ffbb6e7)) \
     P(OFFCORE1_KNL, UPMU_X86_RESOURCE_OFFCORE1, UINT64_C(0x399ffbffe7))
 
-/* Groups of models that share rows: name, models. */
+/* Groups of models that share rows: name, models. The models are those in the list; the name may lack some of them. */
 #define ON(model) (UINT64_C(1) << UPMU_X86_RULES_##model)
 #define X86_MODEL_SETS(S) \
     S(P6_COR, ON(P6) | ON(COR)) \
@@ -424,7 +425,10 @@ static const struct constraint pebs_rules[] = {
     RULE(DKT_AWF, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x05, GP_ALL),
 };
 
-/* Counters that sample without a shadow, which level 3 needs. The rows are of kind PEBS, too. */
+/*
+ * Counters on which each instruction is sampled as often as it is executed, as level 3 of precise= needs. The rows are
+ * of kind RULE_PEBS. The shadow in the name is one of sampling, not of a register.
+ */
 static const struct constraint shadowless_rules[] = {
     RULE(SNB_TO_SKL_2, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.PREC_DIST */
     RULE(IVB_TO_SKL, PEBS, INV16, 0xC0, 0xC0, IS, 0x01, GP_C1), /* cycles */

@@ -3,7 +3,7 @@
  * Detect NetBurst PMUs, and the hyper-thread of the executing CPU. Pure: reads go through the detection's functions.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42 (IA32_MISC_ENABLE); perfctr 2.6.42
- * (thread numbers of dual-core parts); errata N17 (249199) and O9 (290741) of the stopping counter.
+ * (numbers of hyper-threads on dual-core parts); errata N17 (249199) and O9 (290741) of the stopping counter.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -26,7 +26,7 @@
 #define LEAST_PERIOD 9u
 #define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
 
-/* CCCR and ESCR of instr_retired, mask NBOGUSNTAG, which happens in every loop. */
+/* CCCR and ESCR of instr_retired, mask NBOGUSNTAG, for the probe: the event happens in every loop. */
 #define LOOP_EVENT (UINT64_C(0x38000) << 32 | 0x0400020c)
 
 static const struct known {
@@ -40,7 +40,7 @@ static const struct known {
 };
 #define LISTED 2u
 
-/* Titles by model. A model without a title does not exist. */
+/* Titles by CPUID model. A model with an empty title does not exist. */
 static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentium 4 (Willamette)",
                                    "Intel Pentium 4 (Northwood)",  "Intel Pentium 4 (Prescott)",
                                    "Intel Pentium 4 (Prescott)",   "",
@@ -65,7 +65,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     pmu->stepping = (uint8_t)stepping;
     upmu_p4_describe_table(pmu, model);
     prefer_counters(pmu);
-    /* Thread-independent events have no register, but both threads see them. */
+    /* The resources of thread-independent events have no register, but the hyper-threads share them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
     /* N17, O9: only the first models are known to have affected steppings. */
@@ -89,7 +89,10 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
         }
 }
 
-/* Return the threads of a core: the logical CPUs of the package divided by its cores (leaf 4). */
+/*
+ * Return the number of hyper-threads of a core: the logical CPUs of the package divided by its cores (leaf 4), rounded
+ * up to a power of two.
+ */
 static unsigned core_threads(const struct upmu_detection *detection)
 {
     unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
@@ -111,7 +114,7 @@ bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out
 {
     uint64_t enable;
 
-    /* EBX, ECX, EDX of "GenuineIntel" */
+    /* "GenuineIntel", as EBX, ECX and EDX of leaf 0 have it */
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
         !titles[detection->model][0])
         return false;

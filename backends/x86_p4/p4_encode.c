@@ -24,11 +24,11 @@
 #define RUN_BITS \
     CCCR(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_OVF)
 
-/* The attributes of an event: fields of its words. Privileges are first. */
+/* Attributes that are fields of event->config. Privileges are first. */
 static const struct p4_field {
     uint16_t attribute; /* UPMU_ATTR_… */
     uint8_t shift;
-    uint8_t room; /* the field's greatest value: all its bits, shifted down */
+    uint8_t room; /* the field's greatest value, all its bits */
     char name[6]; /* in canonical text */
 } p4_fields[] = {
     {UPMU_ATTR_USR, 2, 1, ":u"},    {UPMU_ATTR_OS, 3, 1, ":k"},     {UPMU_ATTR_EDGE, 56, 1, ":e="},
@@ -60,7 +60,9 @@ static const struct {
 /* Names of the values of ACTIVE_THREAD. */
 static const char active_words[4][7] = {"none", "single", "both", "any"};
 
-/* Return the value of an attribute, which follows its name and '='; *out_length: its bytes. */
+/*
+ * Return the text of an attribute's value, which follows its name and '='; *out_length: bytes. No NUL ends the value.
+ */
 static const char *value_text(const char *name, size_t length, size_t *out_length)
 {
     const char *text = name + length + 1, *end = text;
@@ -79,7 +81,7 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
 
         if (!upmu_text_is(text, length, active_words[value]))
             continue;
-        /* If there is no second thread, the field must be 3. */
+        /* Without a second hyper-thread the field must be 3. */
         if (value != 3 && !(pmu->quirks & UPMU_P4_HT))
             return UPMU_ERR_UNSUPPORTED;
         if ((event->attributes & UPMU_ATTR_ACTIVE) && (event->config & THREADS) != bits)
@@ -91,15 +93,17 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
     return UPMU_ERR_BAD_VALUE;
 }
 
-/* Return the i-th catalogue that names are looked up in: imported events, then built-in ones; NULL: there is none. */
+/*
+ * Return the i-th catalogue for the look-up of names: 0 is the imported one, 1 the built-in one; NULL: there is none.
+ */
 static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigned i)
 {
     return i == 0 ? pmu->imported : pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : pmu->catalog;
 }
 
 /*
- * Set the event that starts this one in a cascade: the event that the text names, or this event itself if `text` is
- * NULL.
+ * Set the second word of an event to its initiator, the event that starts it in a cascade: the one that the text names,
+ * or the event itself if `text` is NULL.
  */
 static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_event *event, const char *text,
                                       size_t length)
@@ -147,7 +151,7 @@ static enum upmu_status set_p4_field(const struct upmu_pmu *pmu, struct upmu_eve
             return UPMU_ERR_NO_SUCH_ATTRIBUTE;
         if (value > 1)
             return UPMU_ERR_BAD_VALUE;
-        /* The field has two bits, and finish() sets the privileges. */
+        /* The field has two bits, T1_USR and T1_OS. upmu_p4_finish() copies the privileges to them. */
         value *= 3;
     }
     if ((!given && field->room == 15) || value > field->room)
@@ -181,7 +185,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     case WORD_ACTIVE:
         return text ? set_active(pmu, event, text, text_length) : UPMU_ERR_BAD_VALUE;
     case WORD_UMASK:
-        /* The core has accepted the unit mask: the same value may be given once more. */
+        /* The caller has set the unit mask already: the text may only give the same value once more. */
         return !value || *value > 0xffff ? UPMU_ERR_BAD_VALUE
                : *value == (event->config >> 9 & 0xffffu) ? UPMU_OK
                                                           : UPMU_ERR_CONTRADICTION;
@@ -197,7 +201,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     default:
         break;
     }
-    /* Privileges that the text gives replace those of a raw word. Catalogue rows have no privileges. */
+    /* The first privilege that the text gives replaces those of a raw word. Rows of catalogues have no privileges. */
     if (p4_words[i].what < FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         event->config &= ~(T0_BOTH | T1_BOTH);
     return set_p4_field(pmu, event, &p4_fields[p4_words[i].what], value);
@@ -217,7 +221,9 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
 #define ROW_TAGS(payload) ((payload) >> 27 & 0x1fu)
 #define ROW_UPSTREAM(payload) ((unsigned)((payload) >> 56))
 
-/* Upstream events, by their number in a payload, from 1 on. From FIRST_EXECUTION on the ESCR needs a tag value. */
+/*
+ * Upstream events, by their number in a row's payload, from 1 on. From FIRST_EXECUTION on the ESCR needs a tag value.
+ */
 #define FIRST_EXECUTION 6u
 static const struct {
     uint16_t code, mask;
@@ -245,8 +251,9 @@ static void set_second(struct upmu_event *event, unsigned code, unsigned mask)
 }
 
 /*
- * Set what an event needs besides its own ESCR. An event of occupancy needs a second ESCR with the same mask, which
- * observes that entries begin and end. A tagged event needs an upstream event.
+ * Set the second word of an event that needs a second ESCR. An event of occupancy (IOQ_active_entries,
+ * BSQ_active_entries) needs the event of allocation with the same mask in the other ESCR, which observes that entries
+ * begin and end. A tagged event needs an upstream event.
  */
 static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
 {
@@ -258,7 +265,7 @@ static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
         set_second(event, BSU(0x05), row->umask);
     if (!upstream || upstream >= sizeof upstream_events / sizeof upstream_events[0])
         return;
-    /* Tagging counts in every ring; the ESCR of the counted event selects the rings. */
+    /* Tagging is on in every ring; the ESCR of the counted event selects the rings. */
     set_second(event, upstream_events[upstream].code, upstream_events[upstream].mask);
     event->config1 |= T0_BOTH;
     if (upstream >= FIRST_EXECUTION)
@@ -291,7 +298,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
 
 /* ---- Text ---- */
 
-/* Write the initiator as ":cascade=NAME.MASK": a value contains no ':'. */
+/* Write the initiator as ":cascade=NAME.MASK", with '.' instead of ':', which would end the value. */
 static void write_initiator(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_text *out)
 {
     char name[UPMU_CATALOG_NAME];
@@ -351,8 +358,9 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
 /* ---- Finishing ---- */
 
 /*
- * Check one pair of words: all bits must be settable on this PMU, and the select must lead to an ESCR. Without a second
- * thread ACTIVE_THREAD becomes 3, whatever raw words have.
+ * Clear the bits of a word that the library sets itself, and check the word (CCCR << 32 | ESCR). Returns false: a bit
+ * may not be set on this PMU, or the CCCR select leads to no ESCR. Without a second hyper-thread ACTIVE_THREAD becomes
+ * 3, whatever a raw word has.
  */
 static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *word)
 {
@@ -371,7 +379,10 @@ static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *wor
     return !(*word & ~(cccr << 32 | escr));
 }
 
-/* Return the group of a raw event: that of its pin, otherwise that of the first documented event with its code. */
+/*
+ * Return the counter group of a raw event's word. If `pinned` is true and the text pins a counter: the group of this
+ * counter; otherwise the group of the first documented event with this code, or IQ.
+ */
 static unsigned raw_group(const struct upmu_event *event, uint64_t word, bool pinned)
 {
     int row;
@@ -399,11 +410,15 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
     event->flags1 = (uint8_t)(upmu_p4_find(group, event->config1) + 1);
-    /* An event that starts or tags another event cannot be the target of a cascade. */
+    /* The second event, which starts, tags or accompanies the first, cannot be the target of a cascade itself. */
     return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }
 
-/* Set the attribute bits of an event by its words. A named event has the attributes that were given and are not 0. */
+/*
+ * Correct event->attributes by event->config: an attribute whose field is 0 is removed, except a counter mask of 0,
+ * which still compares. Of a raw event the attributes of other fields than the privileges are removed, too, because its
+ * text has the whole word.
+ */
 static void settle_p4_attributes(struct upmu_event *event)
 {
     unsigned attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;
@@ -434,7 +449,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
     group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    /* If no privilege is set, set both, except those that the text gave as 0. */
+    /* If no privilege is set, set both, except one that the text excluded (u=0). */
     if (!(event->config & (T0_BOTH | (event->attributes & UPMU_ATTR_ANY ? 0 : T1_BOTH))))
         event->config |= T0_BOTH & ~((uint64_t)event->attributes * UPMU_P4_ESCR_T0_USR);
     if (event->attributes & UPMU_ATTR_ANY)
@@ -443,7 +458,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
         return UPMU_ERR_CONTRADICTION;
     if ((replay & UPMU_EVENT_AFTER) && (event->config & CASCADES) && (replay & ~UPMU_EVENT_AFTER) <= pmu->max_period)
         replay = 0;
-    /* Edge and complement need the comparison. */
+    /* Threshold, edge and complement need the comparison. */
     if (event->config & FILTERS)
         event->config |= CCCR(UPMU_P4_CCCR_COMPARE);
     if (!check_word(pmu, group, &event->config) ||
@@ -454,14 +469,14 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     status = finish_second(pmu, event);
     if (status != UPMU_OK)
         return status;
-    /* A record has the address of the next instruction: level 1. */
+    /* A record has the address of the next instruction: only level 1 is possible. */
     if (UPMU_PRECISE_LEVEL(event->attributes) > 1 ||
         ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config)))
         return UPMU_ERR_NOT_PRECISE;
     settle_p4_attributes(event);
     row = upmu_p4_find(group, event->config);
     event->flags = (uint8_t)(row + 1);
-    /* Replay tags are two of the three resources that a slot has room for. */
+    /* A slot has room for three resources. The ESCR and replay tags are three, so a further one does not fit. */
     if (replay && ((row >= 0 && row < (int)UPMU_P4_TI_EVENTS) || upmu_p4_second(event) == UPMU_P4_PARTNER))
         return UPMU_ERR_DOES_NOT_FIT;
     if (!event->counters)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts of the manuals about NetBurst's events: where each event is counted, which are thread-independent, and which
- * some models lack. Pure; used to encode and place events.
+ * Facts of the manuals about NetBurst's events: where each event is counted, which are thread-independent (counted for
+ * both hyper-threads together), and which some models lack. Pure; used to encode and place events.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15, tables 19-28 to 19-34. The CCCR select of b2b_cycles, bnr, snoop and
  * response is printed there as 3, which leads to ITLB_ESCR; they are FSB events, and FSB_ESCR is 6.
@@ -14,7 +14,7 @@
 #define CODE_BITS 0x7ffu
 #define EVENT_SELECT 0x3fu
 
-/* Further properties of an event. */
+/* Bits of a row of p4_events besides the event's code. */
 #define EVEN_ONLY 0x0800u
 #define ODD_ONLY 0x1000u
 #define EVEN_BEFORE_F27 0x2000u
@@ -26,8 +26,8 @@
 #define IQ(cccr_select, event_select) UPMU_P4_CODE(UPMU_P4_GROUP_IQ, cccr_select, event_select)
 
 /*
- * Documented events. The first UPMU_P4_TI_EVENTS are thread-independent: thirteen by the manual, which does not mention
- * the last four; FreeBSD (sys/dev/hwpmc/hwpmc_piv.c) has these.
+ * Documented events: code, and bits above it. The first UPMU_P4_TI_EVENTS are thread-independent: thirteen by the
+ * manual, which does not mention the last four; FreeBSD (sys/dev/hwpmc/hwpmc_piv.c) has these.
  */
 static const uint16_t p4_events[] = {
     MS(1, 0x01),    /* tc_deliver_mode */
@@ -81,7 +81,7 @@ static const uint16_t p4_events[] = {
 
 #define P4_EVENTS ((int)(sizeof p4_events / sizeof p4_events[0]))
 
-/* Numbers of even ESCRs, by group and CCCR select. The odd ESCR of a unit has the next number. */
+/* Numbers of even ESCRs, by group and CCCR select. The odd ESCR of the same part of the CPU has the next number. */
 #define NONE UPMU_P4_NO_ESCR
 const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8] = {
     [UPMU_P4_GROUP_BPU] = {18, 20, 10, 22, 12, 37, 2, 0},
@@ -112,8 +112,8 @@ unsigned upmu_p4_code(unsigned row)
 }
 
 /*
- * Tag bits 0 and 2 belong to even ESCRs, 1 and 3 to odd ones, so that one tag never has two meanings. An event with tag
- * bits of both kinds may use either ESCR.
+ * upmu uses tag bits 0 and 2 with even ESCRs alone, 1 and 3 with odd ones, so that one tag never has two meanings. An
+ * event with tag bits of both kinds may use either ESCR.
  */
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row)
 {

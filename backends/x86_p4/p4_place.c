@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The alternatives of a NetBurst event, and the register values of one alternative. An event may use the even or the
- * odd ESCR of its unit; half of the group's counters see each of them. Pure; called by placement and by the load of a
- * placement.
+ * odd ESCR of its part of the CPU; some counters of its group see the even one, the others the odd one. Pure; called by
+ * placement and by the load of a placement.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32 to 19-34 (tagging), 18.16
  * (hyper-threads); 18.15.3: an ESCR works, for tagging too, only if an enabled counter can reach it or its twin.
@@ -14,9 +14,9 @@
 #if UPMU_BACKEND_X86_P4
 
 /*
- * Which initiator can start which target: {target, initiator}, group by group. Bit 30 of the target's CCCR enables the
- * start; in pairs from EXTENDED on bit 11, which models 0 and 1 lack. In groups of four counters target and initiator
- * are on different sides.
+ * Cascades: {target, initiator}, group by group. The initiator's overflow starts the target if bit 30 of the target's
+ * CCCR is set or, for pairs from EXTENDED on, bit 11, which models 0 and 1 lack. In groups of four counters target and
+ * initiator are on different sides.
  */
 static const struct upmu_pair cascades[] = {
     {0, 2},  {1, 3},   {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
@@ -28,7 +28,10 @@ static const struct upmu_pair cascades[] = {
 
 #define CCCR(bits) ((bits) << 32)
 
-/* Return an ESCR as a hyper-thread needs it. A word that names thread 1 is used unchanged. */
+/*
+ * Return the ESCR of a word for a hyper-thread: for hyper-thread 1 the privileges move from T0_USR, T0_OS to T1_USR,
+ * T1_OS. A word that has T1 bits is used unchanged.
+ */
 static uint64_t escr_value(uint64_t word, unsigned thread)
 {
     uint64_t both = UPMU_P4_ESCR_T0_USR | UPMU_P4_ESCR_T0_OS;
@@ -46,22 +49,22 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
 }
 
 /*
- * Fill in the resources that are needed to count on one side, an ESCR first. `row`: the row of the documented event;
- * below 0: the event is not documented.
+ * Fill in the resources of a slot that counts with the even or the odd ESCR of a word; the ESCR is the first one.
+ * `row`: the row of the event in p4_events; below 0: no resource of a thread-independent event is needed.
  */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
     slot->resource_count = 1;
     slot->resource[0] = (uint8_t)(upmu_p4_even_escr(group, word) + odd);
     slot->value[0] = escr_value(word, thread);
-    /* A thread-independent event always counts both threads: only one thread can have it. */
+    /* A thread-independent event always counts for both hyper-threads: only one of them can have it. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
 }
 
 /*
- * Return a word for the odd FIRM_ESCR, which tags by bit 1 of the tag instead of bit 0. The caller moves the mask bit
- * in the same way.
+ * Return a word for the odd FIRM_ESCR, which upmu lets tag by the tag bit above that of the even one (1 instead of 0).
+ * The caller moves the mask bit of the counted event in the same way.
  */
 static uint64_t moved_tag(uint64_t word)
 {
@@ -69,9 +72,12 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * Fill in the upstream ESCR of a tagging recipe. Front-end tags are a single bit: each thread has one RAT_ESCR for that
- * bit, so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of their
- * SAAT_ESCR. This function and those below return the number of alternatives; 0: this kind of recipe does not apply.
+ * Fill in slot 1, a helper, with the upstream ESCR of an event that counts tagged uops: the odd ESCR if `odd` is 1,
+ * except that RAT_ESCR and SAAT_ESCR are given. Front-end tags are a single bit, for which each hyper-thread has one
+ * RAT_ESCR: so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of
+ * their SAAT_ESCR.
+ *
+ * This function and the two below return the number of alternatives of the event; 0: this alternative cannot be used.
  */
 static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
                               unsigned thread, unsigned odd)
@@ -94,7 +100,7 @@ static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternativ
         word = moved_tag(word);
         *value = (*value ^ mask) | mask << 1;
         out->twin = 0;
-        /* The next mask bit of a raw word may not exist, in general or in this register. */
+        /* The moved mask bit of a raw word may be beyond the mask, or missing in this ESCR. */
         if ((mask << 1 & ~UPMU_P4_ESCR_MASK) ||
             (*value & ~upmu_register_bits(pmu, UPMU_P4_ROW_ESCR + out->slot[0].resource[0])))
             return 0;
@@ -129,7 +135,10 @@ static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative
     return out->slot[1].counters ? 4 : 0;
 }
 
-/* Fill in what the second word of an event needs besides slot 0. `second`: the side of the second word's ESCR. */
+/*
+ * Fill in what the second word of an event needs besides slot 0. `odd`: the side of slot 0; `second`: that of the
+ * second word's ESCR, 0 or 1 for odd.
+ */
 static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
                             unsigned second, struct upmu_alternative *out)
 {
@@ -152,7 +161,7 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     uint32_t counters = event->counters;
     struct upmu_slot *slot = &out->slot[0];
 
-    /* Counter 16 makes precise samples, for the second thread counter 17. */
+    /* Counter 16 makes precise samples, for the second hyper-thread counter 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         counters &= UPMU_BIT32(thread ? 17 : 16);
     /* Set each field by itself, for speed: most fields are not read, and placement calls this function most often. */
@@ -179,7 +188,7 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     return i < ways;
 }
 
-/* Return the value of a CCCR, without ENABLE, OVF and interrupts. */
+/* Return the value of a slot's CCCR, without ENABLE, OVF and interrupts. `counters`: the counter of each slot. */
 static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const uint8_t *counters)
 {
     uint64_t value = (slot ? event->config1 : event->config) >> 32, both;
@@ -216,7 +225,10 @@ void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, 
             uint64_t value = cccr_value(event, slot, counters);
 
             guard |= UPMU_BIT32(counters[slot]);
-            /* A target raises no interrupt (erratum, models 0 to 2), and an initiator must not be acknowledged. */
+            /*
+             * A cascade requests no interrupt: that of a target is lost (erratum, models 0 to 2), and the handler would
+             * clear OVF of an initiator, which stops the target.
+             */
             if (!slot && (flags & UPMU_RENDER_INTERRUPT) && !(event->attributes & UPMU_ATTR_CASCADE))
                 value |= thread ? UPMU_P4_CCCR_OVF_PMI_T1 : UPMU_P4_CCCR_OVF_PMI_T0;
             upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[slot],

@@ -2,7 +2,7 @@
 /*
  * Registers of the NetBurst PMU: Intel SDM vol 3 (325384-059) 18.15, 18.16 and tables 35-41, 35-42; order of
  * programming: there and Linux arch/x86/events/intel/p4.c. There is no global control: a counter runs while bit 12 of
- * its CCCR is set, and the CCCR is also the counter's select. All registers belong to a core, and both its threads see
+ * its CCCR is set, and the CCCR is also the counter's select. All registers belong to a core, whose hyper-threads share
  * them.
  */
 #include "backends/x86_p4/p4_registers.h"
@@ -107,7 +107,7 @@
     R(CRU_ESCR4, 43, 0x3e0, 0x0e00fe0f)                     \
     R(CRU_ESCR5, 44, 0x3e1, 0x0e00fe0f)
 
-/* The names, one after the other. A row's name is given by its offset here. */
+/* The names, one after the other. A row has the offset of its name. */
 #define NAME_FIELD(name, ...) char name[sizeof "MSR_" #name];
 #define NAME_VALUE(name, ...) "MSR_" #name,
 
@@ -149,7 +149,10 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
     [UPMU_P4_ROW_MATRIX_VERT] = 0x00001fff,
 };
 
-/* CCCR bits that raw words may set at any level; bits that raise interrupts or force overflows, for higher levels. */
+/*
+ * CCCR bits that raw words may set at any level. From UPMU_LEVEL_PRIVILEGED on also those that request interrupts or
+ * force overflows.
+ */
 #define CCCR_SESSION                                                                                           \
     (UPMU_P4_CCCR_EXTENDED_CASCADE | UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_SELECT | UPMU_P4_CCCR_THREAD |         \
      UPMU_P4_CCCR_COMPARE | UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE |             \
@@ -157,9 +160,10 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
 #define CCCR_PRIVILEGED (UPMU_P4_CCCR_FORCE_OVF | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /*
- * Order of writes when counters are loaded (load_rank): ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also
- * opens the counter. Registers are released in the order CCCR, ESCR, tags, matrix. A CCCR is idle when ENABLE and the
- * cascade bits are clear; every write of a CCCR clears its OVF, which keeps the interrupt asserted.
+ * Order in which registers are written when counters are loaded (load_rank, low first): ESCR 2, matrix 3, replay tags
+ * 4, counter 5, CCCR 6, which also opens the counter. Registers are released in the order CCCR, ESCR, tags, matrix,
+ * counter. A CCCR is idle when ENABLE and the cascade bits are clear; every write of a CCCR clears its OVF, which keeps
+ * the interrupt asserted.
  */
 static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
     [UPMU_P4_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .scope = UPMU_SCOPE_CORE, .load_rank = 5,

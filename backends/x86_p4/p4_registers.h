@@ -21,7 +21,10 @@ enum {
 #define UPMU_P4_COUNTERS 18u
 #define UPMU_P4_ESCRS 45u
 
-/* Rows of counter n, of its CCCR, and of ESCR n, numbered by address. */
+/*
+ * First rows of counters, of their CCCRs and of ESCRs: counter n has row UPMU_P4_ROW_COUNTER + n, and so on. ESCRs are
+ * numbered in the order of their addresses.
+ */
 enum {
     UPMU_P4_ROW_COUNTER = 0,
     UPMU_P4_ROW_CCCR = 18,
@@ -42,7 +45,7 @@ enum {
 #define UPMU_P4_SSU_ESCR0 30u
 
 /*
- * Resources: resource n below UPMU_P4_ESCRS is ESCR n.  PEBS_ENABLE and
+ * Exclusive resources of the placement search: resource n below UPMU_P4_ESCRS is ESCR n.  PEBS_ENABLE and
  * PEBS_MATRIX_VERT select the kind of replay that is tagged.
  */
 #define UPMU_P4_RESOURCE_PEBS_ENABLE 45u
@@ -64,7 +67,7 @@ enum {
 #define UPMU_P4_CCCR_EXTENDED_CASCADE (UINT64_C(1) << 11) /* counters 12, 15, 16, 17; models 2 and later */
 #define UPMU_P4_CCCR_ENABLE (UINT64_C(1) << 12)
 #define UPMU_P4_CCCR_SELECT (UINT64_C(7) << 13)
-#define UPMU_P4_CCCR_THREAD (UINT64_C(3) << 16) /* both bits must be set if there is no second thread */
+#define UPMU_P4_CCCR_THREAD (UINT64_C(3) << 16) /* both bits must be set without a second hyper-thread */
 #define UPMU_P4_CCCR_COMPARE (UINT64_C(1) << 18)
 #define UPMU_P4_CCCR_COMPLEMENT (UINT64_C(1) << 19)
 #define UPMU_P4_CCCR_THRESHOLD (UINT64_C(0xf) << 20)
@@ -79,7 +82,7 @@ enum {
 #define UPMU_P4_CCCR_IN_USE \
     (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
-/* PEBS_ENABLE: upmu writes the replay tags, and not bits 25 and 26, which make records. */
+/* PEBS_ENABLE: upmu writes the bits of replay tags, but not bits 25 and 26, which make counters write records. */
 #define UPMU_P4_PEBS_TAGS (UINT64_C(0x19fff) | UINT64_C(1) << 24)
 #define UPMU_P4_PEBS_RECORDS (UINT64_C(3) << 25)
 
@@ -87,7 +90,7 @@ extern const struct upmu_register_table upmu_p4_table;
 
 /*
  * Fill in registers and counters of *pmu for a family 15 CPU of this model (0 to 6): table, rows that exist, limits,
- * counters, and which of these both threads of a core share. Other members of *pmu are not changed.
+ * counters, and which counters and resources the hyper-threads of a core share. Other members of *pmu are not changed.
  *
  * Context: any.
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NetBurst backend: idle values, counters in use at take-over, names, and the table of its
- * functions.
+ * The NetBurst backend: idle values, counters that write records, ESCRs of other software, names, events of the bus,
+ * and the table of the backend's functions.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
 
 #if UPMU_BACKEND_X86_P4
 
-/* Let released counters count nothing, start no cascade, and assert no interrupt (OVF). */
+/* Let released counters count nothing, start no cascade, and assert no interrupt (OVF): write 0 to their CCCRs. */
 static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
@@ -18,8 +18,8 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
 }
 
 /*
- * Return the counters that write records: PEBS_ENABLE 25 and 26 make counters 16 and 17 do so, each for one
- * hyper-thread (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them.
+ * Return counters 16 and 17 if bit 25 or 26 of PEBS_ENABLE makes one of them write records, each for one hyper-thread
+ * (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them.
  */
 static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
@@ -27,7 +27,10 @@ static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t
     return found[UPMU_P4_ROW_PEBS_ENABLE] & UPMU_P4_PEBS_RECORDS ? pmu->counters & 3u << 16 : 0;
 }
 
-/* Return the ESCR that a counter of other software uses, such as a watchdog's. */
+/*
+ * Return the resource (ESCR) that a counter of other software, such as a watchdog's, uses by its CCCR;
+ * UPMU_NO_RESOURCE: the CCCR is not in use, or its select leads to no ESCR.
+ */
 static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint64_t cccr)
 {
     unsigned group = counter < 12 ? counter >> 2 : UPMU_P4_GROUP_IQ;
@@ -47,7 +50,7 @@ static const char *resource_text(const struct upmu_pmu *pmu, unsigned resource)
                               : pmu->table->text + pmu->table->rows[row].name;
 }
 
-/* Return the name of a counter's group, as in "IQ_COUNTER4". */
+/* Return the prefix of a counter's name, "IQ_COUNTER" of "IQ_COUNTER4", and in *out_index the number behind it. */
 static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
     static const char prefixes[UPMU_P4_GROUPS][14] = {"BPU_COUNTER", "MS_COUNTER", "FLAME_COUNTER", "IQ_COUNTER"};
@@ -59,8 +62,8 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
 }
 
 /*
- * Events of the front-side bus, which several processors share. IOQ and data activity count others' transfers by their
- * masks OTHER.
+ * Events of the front-side bus, which several processors share. The first four count transfers of other processors only
+ * with the mask OTHER, the last four always.
  */
 #define FSB_EVENT(select, masks)                                                                                       \
     {UPMU_P4_ROW_ESCR + UPMU_P4_FSB_ESCR0, 2, UINT64_C(0x3f) << 25 | (uint64_t)(masks) << 9,                           \
@@ -84,8 +87,8 @@ static const struct upmu_beyond *p4_beyond(const struct upmu_pmu *pmu)
 }
 
 /*
- * The NetBurst backend. There is no status register: the core looks at counters' values, and every write of a CCCR
- * clears its OVF.
+ * The NetBurst backend. There is no status register: the library finds overflows by the values of counters, and every
+ * write of a CCCR clears its OVF.
  */
 const struct upmu_backend upmu_x86_p4_backend = {
     .name = "x86_p4",

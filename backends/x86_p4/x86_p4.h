@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NetBurst backend's functions, file by file; contracts are those of struct upmu_backend in core/hw/backend.h. How
- * the PMU works: docs/pentium4.md.
+ * The NetBurst backend's functions, file by file. A function that is a member of struct upmu_backend has its contract
+ * in core/hw/backend.h. How the PMU works: docs/pentium4.md.
  *
  * The words of an event: config is CCCR << 32 | ESCR of the counted event; config1 is the same for a second ESCR (of an
  * event that tags, that must be programmed as well, or that starts a cascade); config2 is MATRIX_VERT << 32 |
- * PEBS_ENABLE. ESCRs have the form for hyper-thread 0; words that name thread 1 (bits 1:0) are used as they are.
+ * PEBS_ENABLE. ESCRs have the form for hyper-thread 0; an ESCR with a bit of hyper-thread 1 (bits 1:0) is used as it
+ * is.
+ *
+ * A part of the CPU with events (BSU, FSB, FIRM and so on) has two ESCRs: an even one, whose name ends in 0, 2 or 4,
+ * and the odd one after it. A side is the set of counters that see even ESCRs, or odd ones.
  */
 #ifndef UPMU_X86_P4_H
 #define UPMU_X86_P4_H
@@ -15,51 +19,54 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
-/* The prefix that FreeBSD puts before the catalogue's names; FreeBSD's enumerators have the prefix PMC_EV_P4_. */
+/* The prefix that FreeBSD puts before the names of events; FreeBSD's enumerators have the prefix PMC_EV_P4_. */
 #define UPMU_P4_PREFIX "p4-"
 
 /* upmu_pmu.quirks */
-#define UPMU_P4_HT 0x1u        /* two hyper-threads see the PMU */
+#define UPMU_P4_HT 0x1u        /* two hyper-threads share the PMU */
 #define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR only */
 
-/* Groups of counters. The lower half of a group sees even ESCRs, the other half odd ones. */
+/*
+ * Groups of counters: 0 to 3, 4 to 7, 8 to 11, 12 to 17. In the first three the lower two counters see even ESCRs, the
+ * other two odd ones; in the last 12, 13 and 16 see even ones, 14, 15 and 17 odd ones.
+ */
 enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_IQ, UPMU_P4_GROUPS };
 
 #define UPMU_P4_NO_ESCR 0xffu
 
 /*
- * Resources after those of registers: the n-th thread-independent event. The value of the resource is the hyper-thread
- * that counts the event: only one can at a time.
+ * Resources after those of registers: one for each thread-independent event, which counts for both hyper-threads
+ * together. The value of the resource is the hyper-thread that has the event, so that only one can have it at a time.
  */
 #define UPMU_P4_RESOURCE_TI 47u
 #define UPMU_P4_TI_EVENTS 17u
 
 /*
- * The code of an event in tables: event select (bits 5:0), CCCR select (8:6) and counter group (10:9), which together
- * name an ESCR and its event. Rows of catalogues have the same codes.
+ * The code of an event in p4_events and in rows of catalogues: event select (bits 5:0), CCCR select (8:6) and counter
+ * group (10:9). Group and CCCR select name the two ESCRs of a part of the CPU.
  */
 #define UPMU_P4_CODE(group, cccr_select, event_select) ((group) << 9 | (cccr_select) << 6 | (event_select))
 #define UPMU_P4_CODE_GROUP(code) ((code) >> 9 & 3u)
 
-/* Fields of upmu_event.payload: 1 + the group of config; 8 * (1 + the group of config1), if config1 is used. */
+/* Fields of upmu_event.payload. Bits 2:0: 1 + the group of config; bits 5:3: 1 + the group of config1, or 0. */
 #define UPMU_P4_PAYLOAD_GROUP(payload) (((payload) & 7u) - 1u)
 #define UPMU_P4_PAYLOAD_SECOND(payload) (((payload) >> 3 & 7u) - 1u)
 
-/* upmu_event.flags: 1 + the row of the event in the table of documented events, or 0; flags1: the same for config1. */
+/* upmu_event.flags: 1 + the row of the event in p4_events, 0: it is not documented; flags1: the same for config1. */
 
-/* Meanings of the second word of an event. */
+/* Meanings of the second word of an event (config1). */
 enum upmu_p4_second {
     UPMU_P4_ALONE,    /* there is no second word */
-    UPMU_P4_PARTNER,  /* the unit's other ESCR must be programmed, too */
-    UPMU_P4_UPSTREAM, /* tags the counted uops: the tagging unit needs an enabled counter */
+    UPMU_P4_PARTNER,  /* the other ESCR of the same part must have it */
+    UPMU_P4_UPSTREAM, /* tags the counted uops: its ESCR needs an enabled counter */
     UPMU_P4_INITIATOR /* it starts a cascade */
 };
 
 /* ---- p4_events.c: facts of the manuals about events ---- */
 
 /*
- * Return the row of an event in the table of documented events, or -1. With `group` UPMU_P4_GROUPS: the first row with
- * this event in any group.
+ * Return the row in p4_events of a word's event, or -1: it is not documented. With `group` UPMU_P4_GROUPS: the first
+ * row with this event in any group.
  */
 int upmu_p4_find(unsigned group, uint64_t config);
 
@@ -67,29 +74,29 @@ int upmu_p4_find(unsigned group, uint64_t config);
 unsigned upmu_p4_code(unsigned row);
 
 /*
- * Return the counters of a group that can count an event word on this PMU; 0: the model does not have the event. `row`:
- * the result of upmu_p4_find().
+ * Return the counters of a group that can count the event of a word on this PMU; 0: the model does not have the event.
+ * `row`: the result of upmu_p4_find().
  */
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row);
 
-/* Return the number of the even ESCR that a CCCR select stands for in a group, or UPMU_P4_NO_ESCR. */
+/* Return the number of the even ESCR that the CCCR select of `config` stands for in a group; UPMU_P4_NO_ESCR: none. */
 extern const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8];
 static inline unsigned upmu_p4_even_escr(unsigned group, uint64_t config)
 {
     return upmu_p4_even_escrs[group][(unsigned)(config >> 45) & 7u];
 }
 
-/* Return the counters of a group on one side: those that see even ESCRs, or odd ones. */
+/* Return the counters of a group that see even ESCRs or, with `odd` 1, odd ones. */
 extern const uint32_t upmu_p4_sides[2][UPMU_P4_GROUPS];
 static inline uint32_t upmu_p4_side(unsigned group, unsigned odd)
 {
     return upmu_p4_sides[odd][group];
 }
 
-/* Return the words for a code and a mask, without privileges. */
+/* Return the word (CCCR << 32 | ESCR) of an event code and a mask, without privileges and with ACTIVE_THREAD 3. */
 uint64_t upmu_p4_word(unsigned code, unsigned mask);
 
-/* Return what the second word of an event is. */
+/* Return the meaning of the second word of an event. */
 enum upmu_p4_second upmu_p4_second(const struct upmu_event *event);
 
 /* ---- p4_detect.c ---- */
