@@ -36,10 +36,10 @@ extern "C" {
 
 /* Virtual counters are numbered as upmu numbers them: general n is n, fixed i is 16 + i. */
 #define UPMU_GUEST_COUNTERS 32
-#define UPMU_GUEST_GENERAL 8 /* the most general counters that a guest has; the next line: the most fixed ones */
-#define UPMU_GUEST_FIXED 3
+#define UPMU_GUEST_GENERAL 8 /* the most general counters of a guest */
+#define UPMU_GUEST_FIXED 3   /* the most fixed counters of a guest */
 
-/* Which registers the guest sees. */
+/* Doors: a door is the set of registers by which a guest sees its PMU. */
 enum upmu_guest_door {
     UPMU_GUEST_INTEL = 1,    /* architectural perfmon */
     UPMU_GUEST_AMD_K7 = 2,   /* C0010000h to C0010007h */
@@ -58,30 +58,31 @@ struct upmu_guest_shape {
     uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
     uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
     uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */
-    uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES[13], and PERF_CAPABILITIES exists; else 0 */
+    uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES exists and has bit 13 (writes of full width); else 0 */
     uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
-    uint16_t family;      /* family of the CPU whose model's events the guest may name (struct upmu_pmu); 0: no CPU's */
-    uint16_t model;       /* of this CPU */
-    uint8_t stepping;     /* of this CPU */
+    /* family (as upmu_pmu.family) of the CPU whose model-specific events the guest may select; 0: none */
+    uint16_t family;
+    uint16_t model;       /* model of the CPU that `family` is of, as upmu_pmu.model */
+    uint8_t stepping;     /* stepping of that CPU */
     uint8_t reserved[19]; /* 0 */
 };
 
 /* Which events a guest may count. A policy that is all zero has the default, IPC. */
 enum upmu_guest_level {
     UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; no edge, invert or counter mask */
-    UPMU_GUEST_ARCH = 1, /* the architectural events, which each CPU of the vendor has */
+    UPMU_GUEST_ARCH = 1, /* the architectural events, also with edge, invert and counter mask */
     UPMU_GUEST_LIST = 2, /* the events that the filter allows */
     UPMU_GUEST_ALL = 3,
-    UPMU_GUEST_OFF = 4 /* no event: registers only keep their values */
+    UPMU_GUEST_OFF = 4 /* no event: registers keep what is written, and nothing counts */
 };
 
 /* Bits of upmu_guest_policy.flags. */
-#define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports the bare interrupt; the hypervisor's APIC decides */
-#define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() reports counters for which the host has none */
-#define UPMU_GUEST_POLLED (1u << 2)    /* the port needs no interrupts: overflows are found at exits */
+#define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports PMI or none: the hypervisor's APIC has LVTPC */
+#define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() returns DOES_NOT_FIT while `waiting` is not 0 */
+#define UPMU_GUEST_POLLED (1u << 2)    /* no interrupts of the host's PMU: each entry reads all counters */
 /*
- * Levels above IPC show a guest what the hyper-thread beside it does. With this flag the host accepts that, or lets no
- * other guest run there.
+ * Levels ARCH, LIST and ALL let a guest observe what runs on the other hyper-thread of its core. They need this flag,
+ * by which the host accepts that, or states that no other guest runs on that hyper-thread.
  */
 #define UPMU_GUEST_BESIDE_STRANGERS (1u << 3)
 /*
@@ -104,15 +105,16 @@ enum upmu_guest_level {
 #define UPMU_GUEST_FILTER_ENTRIES 300
 
 /*
- * The filter of level LIST. Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER). Without
- * UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32; Intel: 0) and its unit mask (15:8). With
- * UPMU_GUEST_FILTER_MASKED, bits 63:56 are a mask: the unit mask ANDed with it must be bits 15:8; bit 55 makes the
- * entry an exclusion. An event matches if an entry matches it and no exclusion does.
+ * The filter of level LIST. Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER). An entry has the event
+ * number in bits 7:0 and the unit mask in bits 15:8. AMD's event numbers have four more bits, 11:8, which an entry has
+ * in bits 35:32; for Intel these are 0. With UPMU_GUEST_FILTER_MASKED bits 63:56 of an entry are a mask, and the entry
+ * matches if the event's unit mask ANDed with this mask is the value of bits 15:8; bit 55 makes the entry an exclusion.
+ * An event matches the filter if an entry matches it and no exclusion does.
  */
 struct upmu_guest_filter {
     uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: matching events are counted; ..._DENY: all others */
     uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
-    uint16_t count; /* entries of `entry` */
+    uint16_t count; /* number of entries in `entry` */
     uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
     const uint64_t *entry; /* in memory that stays while the filter is used */
 };
@@ -122,47 +124,48 @@ struct upmu_guest_filter {
 #define UPMU_GUEST_FILTER_MASKED 1
 
 /*
- * A policy: what the host grants a guest.  Constant: upmu_guest_policy_change() gives a vCPU another policy.  All vCPUs
- * of a guest may share a policy, which must stay until upmu_guest_fini().
+ * A policy: what the host permits a guest.  The structure must not change: upmu_guest_policy_change() gives a vCPU
+ * another policy.  All vCPUs of a guest may share a policy, which must stay in memory until upmu_guest_fini().
  */
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
     uint8_t max_counters; /* most counters of a vCPU that count at the same time, the others wait; 0: no limit */
-    const struct upmu_guest_filter *filter; /* with level LIST */
-    uint64_t min_period; /* least events between two interrupts of the host by a counter; below 2^32; 0: 1000 */
-    uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
+    const struct upmu_guest_filter *filter; /* of level LIST; not used by other levels */
+    uint64_t min_period; /* a counter interrupts the host once in so many events at most; below 2^32; 0: 1000 */
+    /* bits that the guest may set in OFFCORE_RSP_0 and OFFCORE_RSP_1; 0: an access to that register faults */
+    uint64_t payload[2];
 };
 
 /*
- * Memory of the host for one vCPU. `sessions`: one for each virtual counter that is to count at the same time as
- * others, at most UPMU_GUEST_COUNTERS. `thread`: the thread of the host that runs the vCPU, if the host calls
+ * Memory of the host for one vCPU. `sessions`: an array with one session for each virtual counter that can count at the
+ * same time, at most UPMU_GUEST_COUNTERS. `thread`: the thread of the host that runs the vCPU, if the host calls
  * upmu_thread_switch(); NULL: the host calls upmu_guest_load() and upmu_guest_put().
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;
-    uint32_t count; /* entries of `sessions` */
+    uint32_t count; /* number of sessions in `sessions` */
     struct upmu_thread *thread;
 };
 
 /* A virtual counter. All fields are private, except `denied`. */
 struct upmu_guest_counter {
-    uint64_t value;   /* the guest's value when the session's count was `origin` */
-    uint64_t before;  /* the value that a write replaced while the session ran */
+    uint64_t value;   /* the guest's value of the counter when the session's count was `origin` */
+    uint64_t before;  /* while GUEST_COUNTER_WRITTEN: the value before the guest's write, which belongs to `origin` */
     uint64_t origin;  /* the session's count to which `value` belongs */
-    uint64_t total;   /* all events so far, whatever was written, and over all wraps */
+    uint64_t total;   /* all events counted so far: writes and wraps do not change this sum */
     uint64_t select;  /* the select as the guest wrote it; of a fixed counter: its control */
-    uint32_t applied; /* what the session counts: event, unit mask and modifiers */
-    uint16_t denied;  /* how many selects had an event that was refused; saturates */
-    uint8_t session;  /* 1 + index into the host's sessions, 0: none */
+    uint32_t applied; /* the word() of its door, as of the event that the session was given */
+    uint16_t denied;  /* how many selects had an event that the policy or host refused; at most 65535 */
+    uint8_t session;  /* 1 + index into upmu_guest_memory.sessions; 0: the counter has no session */
     uint8_t flags;
 };
 
 /* Registers of a vCPU of x86. All fields are private, except `lvtpc`. */
 struct upmu_guest_x86 {
     uint64_t global_ctrl;
-    uint64_t status;   /* global status, without the bits of counters */
-    uint64_t debugctl; /* bits 11 and 12 alone */
+    uint64_t status;   /* global status without the overflow bits of counters, which are in `raised` */
+    uint64_t debugctl; /* DEBUGCTL, of which only bits 11 and 12 are kept */
     uint64_t offcore[2];
     uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
     bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
@@ -175,46 +178,48 @@ struct upmu_guest_x86 {
  * bytes.
  */
 struct upmu_guest_statistics {
-    uint64_t traps_read;       /* RDMSR and RDPMC that were not "not ours", with those that faulted */
-    uint64_t traps_write;      /* WRMSR, likewise */
-    uint64_t entries;          /* entries of a vCPU that was on a CPU */
-    uint64_t entries_counting; /* entries into which at least one counter counts */
+    uint64_t traps_read;       /* trapped RDMSR and RDPMC, except those answered NOT_OURS; faults are included */
+    uint64_t traps_write;      /* trapped WRMSR, counted in the same way */
+    uint64_t entries;          /* entries, except those that returned UPMU_ERR_STATE (no CPU) */
+    uint64_t entries_counting; /* entries after which at least one virtual counter counts */
     uint64_t denied;           /* selects whose event was refused: the sum of `denied` of all counters, unsaturated */
-    uint64_t waited;           /* entries into which `waiting` names a counter */
-    uint64_t host_interrupts;  /* overflows that the host's handler found, one for each counter that overflowed */
-    uint64_t injected;         /* entries that said what to inject */
-    uint64_t late;             /* loads of a counter whose overflow was nearer than min_period */
+    uint64_t waited;           /* entries at which upmu_guest.waiting is not 0 */
+    uint64_t host_interrupts;  /* overflows that the host's handler reported, one for each counter that overflowed */
+    uint64_t injected;         /* entries whose `inject` is not NONE */
+    /* times that a counter was fewer than min_period events before its overflow: interrupt late */
+    uint64_t late;
     uint64_t faults;           /* accesses of traps_read and traps_write that faulted */
 };
 
 struct upmu_guest_door_table;
 
 /*
- * A virtual CPU. The memory must stay until upmu_guest_fini(). All fields are private, except `shape`, `waiting`,
- * `x86.lvtpc`, and a counter's `denied`.
+ * A virtual CPU. The memory must stay until upmu_guest_fini(). In masks of counters bit n is virtual counter n. All
+ * fields are private, except `shape`, `waiting`, `x86.lvtpc`, and a counter's `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
     struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
-    const struct upmu_guest_door_table *door; /* the functions that know its registers */
+    const struct upmu_guest_door_table *door; /* the functions for the registers of shape.door */
     const struct upmu_guest_policy *policy;
-    struct upmu_guest_statistics *statistics; /* the host's, or NULL */
+    struct upmu_guest_statistics *statistics; /* as upmu_guest_set_statistics() was told, or NULL */
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
     struct upmu_cpu *cpu; /* the CPU of upmu_guest_load(), or NULL */
-    uint64_t mask;        /* all bits of a counter's value */
+    uint64_t mask;        /* 2^width - 1: the bits of a virtual counter's value */
     uint64_t min_period;
     struct upmu_guest_x86 x86;
-    volatile uint32_t overflowed; /* counters that overflowed, noted by the handler */
-    uint32_t counters;            /* that exist */
-    uint32_t dirty;               /* counters whose registers changed since the last entry */
-    uint32_t started;             /* counters whose session is started */
-    uint32_t raised;              /* counters whose overflow the guest sees */
-    uint32_t pending;             /* counters whose overflow is to be injected */
-    uint32_t waiting;             /* counters that are to count, but have no counter of the host */
+    volatile uint32_t overflowed; /* mask of counters: overflow noted by the handler since the last entry */
+    uint32_t counters;            /* mask of the counters that the shape has */
+    uint32_t dirty;               /* mask of counters whose registers changed since the last entry */
+    uint32_t started;             /* mask of counters whose session is started */
+    uint32_t raised;              /* mask of counters with an overflow that the guest has not cleared */
+    uint32_t pending;             /* mask of counters whose overflow the next entry injects */
+    /* mask of counters that the guest has opened, but that do not count: no host counter */
+    uint32_t waiting;
     uint32_t attached;            /* bit n: memory.sessions[n] is attached to a thread */
-    uint32_t passes;              /* counters that the guest may read itself, since the last entry */
-    struct upmu_thread own;
+    uint32_t passes;              /* mask of counters that the guest may read itself, as of the last entry */
+    struct upmu_thread own; /* the thread of the vCPU, where memory.thread is NULL */
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
 };
 
@@ -224,8 +229,8 @@ enum upmu_guest_access {
     UPMU_GUEST_FAULT = 1,    /* inject #GP */
     UPMU_GUEST_NOT_OURS = 2, /* no register of the PMU: the hypervisor's other handlers decide */
     /*
-     * DEBUGCTL (1D9h): bits 11 and 12 are the engine's, all others the hypervisor's.  A read has stored
-     * these two bits alone; a write has taken them.
+     * DEBUGCTL (1D9h): bits 11 and 12 belong to upmu, all others to the hypervisor.  A read has stored these two bits
+     * alone; a write has taken these two bits.
      */
     UPMU_GUEST_SHARED = 3
 };
@@ -238,31 +243,34 @@ enum upmu_guest_inject {
     UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
 };
 
-/* The host's work at the entry that upmu_guest_enter() prepares. */
+/* Results of upmu_guest_enter(): what the hypervisor does at this entry. */
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; reported once: keep it until the guest can take the interrupt */
     uint8_t vector; /* the vector to inject, 16 or higher: lower ones are exceptions, and never injected */
     /*
-     * With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS (in the host, for the exit:
-     * upmu_cpu_gate_value()); else 0.
+     * With upmu_cpu_world_by_hardware(): the value of IA32_PERF_GLOBAL_CTRL that the VMCS is to load at the entry; else
+     * 0. The value to load at the exit is upmu_cpu_gate_value() of UPMU_WORLD_HOST.
      */
     uint64_t gate;
-    /* With UPMU_GUEST_PASSES: counters whose registers the guest may read itself, until the next exit. */
+    /*
+     * With UPMU_GUEST_PASSES: mask of the counters whose value registers the guest may read itself until the next exit.
+     */
     uint32_t passes;
-    bool rdpmc_passes; /* the guest may execute RDPMC itself: all counters that it reads are the guest's */
+    bool rdpmc_passes; /* RDPMC need not trap: each counter of the host that RDPMC can read holds the guest's value */
 };
 
 /*
- * Make the widest shape that this machine can show honestly to a guest of this policy (NULL: the default): the
- * machine's general counters, its fixed ones (Intel on Intel), and the architectural events that the machine can count
- * in the same meaning, both without those that the policy denies. If the vendor is the same, the shape also names the
- * machine's CPU, for other events. AMD's CPUID names no event: an event of its doors that the policy denies counts
- * nothing, and only `denied` tells. A shape has no more counters than max_counters, general ones first, except AMD's
- * doors with a fixed number of counters.
- * Subtract counters that the host wants for itself (a watchdog) from `general`; then no virtual counter ever waits,
- * except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may have
- * few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters; more may
- * be shown, and may wait.
+ * Make the widest shape that is honest: each event and each fixed counter that its CPUID shows can count on this
+ * machine, under this policy (NULL: the default). It has the machine's general counters, its fixed ones (Intel's door
+ * on a machine of Intel's), and the architectural events that the machine counts in the same meaning. If the vendor is
+ * the same, the shape also names the machine's CPU, for events of that model. AMD's CPUID names no event: an event of
+ * its doors that the policy denies counts nothing, and only `denied` tells. A shape has no more counters than
+ * max_counters, general ones first, except AMD's doors with a fixed number of counters.
+ *
+ * To leave counters to the host (a watchdog), subtract them from out_shape->general. Then no virtual counter ever
+ * waits, except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may
+ * have few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters;
+ * more may be shown, and may wait.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid); UPMU_ERR_NO_PMU
  * (no CPU is initialised).
@@ -272,7 +280,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
 
-/* A bit of upmu_guest_shape_denied(). */
+/* A bit of upmu_guest_shape_denied(): the shape has more counters than the policy's max_counters. */
 #define UPMU_GUEST_DENIED_COUNTERS (1u << 31)
 
 /*
@@ -292,15 +300,16 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter);
 
 /*
- * Make a vCPU with the registers of a reset.  Touches no register.  `policy` NULL: the default.
+ * Make a vCPU whose registers have their values after a reset.  No register of the hardware is accessed.  `policy`
+ * NULL: the default.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, events that
- * this machine does not count, a filter of Intel's door with bits 35:32, no memory for sessions);
- * UPMU_ERR_UNSUPPORTED (the shape shows what the policy never counts: upmu_guest_shape_denied() says what);
- * UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
- * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised);
- * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or UPMU_LOANS that
- * the policy needs).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above; the shape has events that
+ * this machine does not count; a filter of Intel's door has an entry with bits 35:32; memory->sessions is NULL, or
+ * memory->count is 0 or above UPMU_GUEST_COUNTERS); UPMU_ERR_UNSUPPORTED (the shape shows what the policy never counts:
+ * upmu_guest_shape_denied() says what); UPMU_ERR_NOT_PERMITTED (level ARCH, LIST or ALL without BESIDE_STRANGERS);
+ * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised); UPMU_ERR_COMPILED_OUT
+ * (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or it lacks UPMU_LOANS and the policy
+ * has PASSES).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -311,8 +320,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
 /*
  * Close all sessions of a vCPU. Afterwards the memory may be freed.
  *
- * Returns UPMU_OK, or the failure of upmu_session_close(): then not all sessions are closed, and the call has to be
- * repeated.
+ * Returns UPMU_OK, or a failure of upmu_session_close(). After UPMU_ERR_PORT (a register faulted) the session concerned
+ * is closed. After any other failure not all sessions are closed, and the call has to be repeated.
  * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK
@@ -321,7 +330,7 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
 /*
  * Reset a vCPU, as RESET does; INIT changes nothing and needs no call. After a change of the policy the reset also
  * makes the shape anew: it has that part of upmu_guest_init()'s shape which the present policy counts.
- * Context: local or any, outside guest mode.
+ * Context: local, outside guest mode; any while the vCPU is on no CPU.
  */
 void upmu_guest_reset(struct upmu_guest *guest);
 
@@ -339,41 +348,43 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy);
 
 /*
- * Let a vCPU add to these sums from now on (NULL: to none, as after upmu_guest_init()). They begin with what the
- * structure has, and no reset changes them. The memory must stay until the next call or upmu_guest_fini(). Of one
- * structure there is one vCPU: the sums are written by its thread, and `host_interrupts` by the host's handler on its
- * CPU. Another thread that reads them meanwhile may find a sum of a moment ago; on hosts of 32 bits also half of one.
+ * Let a vCPU add to these sums from now on (NULL: to none, as after upmu_guest_init()). The sums go on from the values
+ * that the structure has, and no reset changes them. The memory must stay until the next call or upmu_guest_fini().
+ * Each vCPU needs a structure of its own: the sums are written by its thread, and `host_interrupts` by the host's
+ * handler on its CPU. Another thread may read the sums meanwhile, and may find one that is not yet up to date; on hosts
+ * of 32 bits it may also find the two halves of a sum from different moments.
  * Context: local, outside guest mode; any while the vCPU is on no CPU.
  */
 void upmu_guest_set_statistics(struct upmu_guest *guest, struct upmu_guest_statistics *statistics);
 
-/* Would a reset make another shape, because the policy has changed? Context: any. */
+/* Would upmu_guest_reset() change guest->shape, because the policy has changed? Context: any. */
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest);
 
 /*
  * Put the PMU of the shape into an answer of CPUID. `inout`: EAX, EBX, ECX, EDX as the hypervisor would answer. Returns
- * true if they were changed. Nothing is shown that a register then refuses. Leaf 1 shows that there is a hypervisor:
- * without this bit Linux expects registers that no shape has.
+ * true if they were changed. Nothing is shown that a register then refuses. Leaf 1 shows that there is a hypervisor,
+ * because without this bit Linux expects registers that no shape has; a policy with NO_HYPERVISOR_BIT leaves it as it
+ * is.
  * Context: any.
  */
 bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
 
 /*
- * Answer a trapped RDMSR, WRMSR or RDPMC. Writes make no access to the hardware, except that an acknowledgement of
- * overflows reads the counters concerned; reads of a counter that counts read its session. Without OWN_LAPIC the
- * performance-counter entry of an x2APIC (834h) is one of the engine's registers; while the guest's APIC is not in that
- * mode, the caller refuses 834h itself. The caller has checked privilege (RDPMC: CPL and CR4.PCE). *out_value is
- * written with DONE and SHARED alone.
+ * Answer a trapped RDMSR, WRMSR or RDPMC. A read of a counter that counts reads its session; a read of the status, and
+ * a write that acknowledges overflows, reads the sessions of the counters concerned. No other access reaches the
+ * hardware: writes take effect at the next entry. Without OWN_LAPIC the performance-counter entry of an x2APIC (834h)
+ * is one of the registers that are answered; while the guest's APIC is not in that mode, the caller refuses 834h
+ * itself. The caller has checked privilege (RDPMC: CPL and CR4.PCE). *out_value is written with DONE and SHARED alone.
  * Context: local, outside guest mode.
  */
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value);
 
-/* The most ranges of addresses that a shape has. */
+/* The most ranges that upmu_guest_msr_range() has for any shape. */
 #define UPMU_GUEST_RANGES 28
 
-/* A range of MSRs that the engine answers. */
+/* A range of MSRs that upmu_guest_rdmsr() and upmu_guest_wrmsr() answer. */
 struct upmu_guest_range {
     uint32_t first, last; /* addresses */
     bool absent;          /* no guest has these MSRs: each access faults */
@@ -388,18 +399,18 @@ struct upmu_guest_range {
 bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct upmu_guest_range *out_range);
 
 /*
- * Mark the MSRs of these ranges in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes). All
- * writes trap, and all reads except those of counters that the guest may read itself now (upmu_guest_passes()). Bits of
- * other MSRs are left as they are.
+ * Mark the MSRs of upmu_guest_msr_range() in the hardware's bitmap of MSRs: of a VMCS (vmx, 4,096 bytes) or of a VMCB
+ * (svm, 8,192 bytes). All writes trap, and all reads except those of counters that the guest may read itself now
+ * (upmu_guest_passes()). Bits of other MSRs are left as they are.
  * Context: any.
  */
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page);
 void upmu_guest_msr_bitmap_svm(const struct upmu_guest *guest, void *pages);
 
 /*
- * Bring a vCPU to a CPU (load), and take it from that CPU (put), if it has no thread of the host. Each is one thread
- * switch, without an access to the hardware if nothing counts. If it has such a thread, the host's upmu_thread_switch()
- * does this.
+ * Bring a vCPU to a CPU (load), and take it from that CPU (put), where upmu_guest_memory.thread is NULL. Each is one
+ * thread switch, without an access to the hardware if nothing counts; put does nothing if the vCPU is on no CPU. For a
+ * vCPU with a thread of the host, the host's upmu_thread_switch() does this.
  *
  * Returns what upmu_thread_switch() returns; UPMU_ERR_STATE (the vCPU has a thread of the host; load: the vCPU is on a
  * CPU).
@@ -411,12 +422,12 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_put(struct upmu_guest *guest);
 
 /*
- * Enter the guest: the last call before it runs. Brings its sessions to what its registers say, says what to inject,
- * opens its counters.
+ * Enter the guest: the last call before it runs. Starts, stops and changes the sessions as the guest's registers say,
+ * says what to inject, and opens the counters.
  *
  * *out_entry is always written. Whatever is returned, the guest may run. Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT
- * (STRICT: guest->waiting names the counters that stand still); UPMU_ERR_STATE (not loaded); or a
- * failure of upmu_cpu_enter_guest().
+ * (STRICT: guest->waiting names the counters that do not count); UPMU_ERR_STATE (not loaded); or a failure of
+ * upmu_cpu_enter_guest().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -500,7 +511,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state, size_t size);
 
 /*
- * Find out which CPU a saved vCPU needs (as in struct upmu_pmu); family 0: any that can show its shape.
+ * Find out which CPU a saved vCPU needs: family and model as in struct upmu_pmu. Family 0: any CPU that can show its
+ * shape.
  *
  * Returns UPMU_OK, UPMU_ERR_VERSION or UPMU_ERR_INVALID (damaged).
  * Context: any.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual counters: their values, writes of the guest, and what a shape and a policy make of them.  The value of a
- * counter that counts is read from its session; guest_engine.c, which is above, starts and stops sessions.
+ * Virtual counters: their values, the guest's writes, which of them the shape has, and the limits of a policy.  The
+ * value of a counter that counts is read from its session; guest_engine.c starts and stops sessions.
  */
 #include <abi/guest/guest_core.h>
 
@@ -11,7 +11,10 @@
 
 /* ---- Values ---- */
 
-/* The counter went round. */
+/*
+ * Note that a counter has wrapped: set its overflow flag and, if it interrupts the guest, have the next entry inject
+ * that.
+ */
 static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
 {
     guest->raised |= UPMU_BIT32(counter);
@@ -19,7 +22,7 @@ static void went_round(struct upmu_guest *guest, unsigned counter, bool interrup
         guest->pending |= UPMU_BIT32(counter);
 }
 
-/* Return the value `more` events later; *out_round: the counter went round on the way. */
+/* Return the value of a counter `more` events after `value`; *out_round: the counter has wrapped between them. */
 static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
 {
     *out_round = more > guest->mask - value;

@@ -2,18 +2,19 @@
 /*
  * A door: the registers by which a guest sees its virtual counters, as a table of functions.
  *
- * The engine knows no register: it asks the door what the registers say. The door changes a virtual counter by the
- * functions of guest_core.h, and sets `dirty` for counters that it opens, closes or gives another event.
+ * The engine (guest_engine.c) knows no register: it asks the door what the registers say. The door changes a virtual
+ * counter by the functions of guest_core.h, and sets guest->dirty for counters that it opens, closes or gives another
+ * event.
  */
 #ifndef UPMU_ABI_GUEST_DOOR_H
 #define UPMU_ABI_GUEST_DOOR_H
 
 #include <abi/guest/guest.h>
 
-/* Registers of a saved vCPU, beside its counters. */
+/* Registers of a saved vCPU other than the values and selects of its counters; `word` is in an order of the door's. */
 struct upmu_guest_registers {
     uint64_t word[5];
-    uint32_t interrupt; /* how the guest is interrupted */
+    uint32_t interrupt; /* in the door's code: how an overflow interrupts the guest */
 };
 
 struct upmu_guest_door_table {
@@ -24,15 +25,18 @@ struct upmu_guest_door_table {
      */
     enum upmu_status (*can_show)(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                  const struct upmu_guest_policy *policy);
-    /* Return the counters that all registers together enable. */
+    /* Return the mask of the counters that all registers of the guest together enable. */
     uint32_t (*open)(const struct upmu_guest *guest);
     /*
-     * interrupts(): does an overflow of the counter interrupt? word(): return a word that changes whenever the
-     * counter's session has to count something else.
+     * interrupts(): does an overflow of the counter interrupt the guest? word(): return a word made from the counter's
+     * select: two words are equal if the counter's session has to count the same.
      */
     bool (*interrupts)(const struct upmu_guest *guest, unsigned counter);
     uint32_t (*word)(const struct upmu_guest *guest, unsigned counter);
-    /* Find the host's event for what the counter counts, if the policy permits that event. */
+    /*
+     * Find the host's event for what the counter counts. UPMU_ERR_NOT_PERMITTED: the policy does not permit it; any
+     * other failure: the host has no such event.
+     */
     enum upmu_status (*event)(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
     /*
      * Return how many of these instructions and branches, executed by the hypervisor, the counter counts; 0: also if
@@ -41,15 +45,19 @@ struct upmu_guest_door_table {
     uint64_t (*retires)(const struct upmu_guest *guest, unsigned counter, uint64_t instructions, uint64_t branches,
                         bool user);
     /*
-     * has_register(): is the guest's name for the counter the host's name for its counter with the same number?
-     * all_pass(): may RDPMC pass, because the guest has all counters of the host?
+     * has_register(): does the guest read the counter by the address that the host has for its counter with the same
+     * number? all_pass(): may the guest execute RDPMC without a trap, because each counter that RDPMC reads holds the
+     * guest's value?
      */
     bool (*has_register)(const struct upmu_guest *guest, unsigned counter);
     bool (*all_pass)(const struct upmu_guest *guest);
-    /* Act on overflows that interrupt: freeze counters if the guest asked for that, and store what to inject. */
+    /*
+     * Act on overflows that interrupt the guest: freeze its counters if the guest asked for that, and store what to
+     * inject.
+     */
     void (*inject)(struct upmu_guest *guest, struct upmu_guest_entry *entry);
     void (*reset)(struct upmu_guest *guest);
-    /* Make the shape anew: that part of guest->shown which the policy counts now. */
+    /* Set guest->shape to that part of guest->shown which the present policy counts. */
     void (*renew)(struct upmu_guest *guest);
     /*
      * For a saved state. is_shape(): is a shape within its limits? needs_model(): does a select need a CPU of the
@@ -68,7 +76,7 @@ struct upmu_guest_door_table {
     void (*restore)(struct upmu_guest *guest, const struct upmu_guest_registers *registers);
 };
 
-/* Return the door of a shape, from the folder of this architecture; NULL: the shape has none. */
+/* Return the table of a shape's door, from the folder of this architecture; NULL: there is no such door. */
 const struct upmu_guest_door_table *upmu_guest_door_of(const struct upmu_guest_shape *shape);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The sessions that count for virtual counters (guest_counter.c), entries and exits, and a vCPU's life.
  *
- * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where
- * sessions change.  Between an exit and the next entry the guest's events stand still, so the
- * session of a counter may be read at any moment of that time, or not at all.
+ * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where sessions
+ * change.  Between an exit and the next entry no event of the guest occurs, so the session of a counter may be read at
+ * any moment of that time, or not at all.
  */
 #include <upmu/format.h>
 #include <upmu/pmu.h>
@@ -30,7 +30,10 @@ static bool may_pass(const struct upmu_guest *guest)
 
 /* ---- Sessions ---- */
 
-/* Note an overflow, in the handler. The guest is told at its next entry. */
+/*
+ * Note in guest->overflowed that a counter has overflowed; called in the handler. The next entry reports it to the
+ * guest.
+ */
 static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_guest *guest = state;
@@ -52,7 +55,8 @@ static enum upmu_status begin_notes(struct upmu_session *session, const void *ar
 static const struct upmu_format guest_notes = {.name = "guest", .begin = begin_notes, .overflow = note_overflow};
 
 /*
- * Return the sampling of a counter's session: only a counter that interrupts samples. upmu_set_wait() says when first.
+ * Return the sampling of a counter's session. Only a counter that interrupts the guest samples, and none with POLLED.
+ * The period is one full round of the counter; load_counter() says by upmu_set_wait() when the first one ends.
  */
 static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned counter)
 {
@@ -67,8 +71,8 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
 }
 
 /*
- * Give a counter a session: the counter's own, a session that no counter has, or that of a counter that stands still;
- * false: none is left.
+ * Find a session for a counter: the one that it has, one that no counter has, or that of a counter that is not started.
+ * False: there is none.
  */
 static bool take_session(struct upmu_guest *guest, unsigned counter)
 {
@@ -94,7 +98,10 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
     return virtual->session;
 }
 
-/* Make and attach a session, which is new, or is made again because its former event did not fit. */
+/*
+ * Make a session with this event, and attach it to the thread of the vCPU. The session has not been attached before, or
+ * its last attachment failed.
+ */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
                                        struct upmu_cpu *cpu)
@@ -127,7 +134,7 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
-/* Note that the select of a counter has an event that is refused: once for each select. */
+/* Add 1 to `denied` of a counter whose select has an event that is refused, but only once for each select. */
 static void note_denial(struct upmu_guest *guest, struct upmu_guest_counter *virtual)
 {
     if (virtual->flags & GUEST_COUNTER_DENIED)
@@ -139,8 +146,8 @@ static void note_denial(struct upmu_guest *guest, struct upmu_guest_counter *vir
 }
 
 /*
- * Give the session of a counter that stands still the event that the guest selected; false: the session does not count
- * it.
+ * Give the session of a counter that is not started the event that the guest selected. False: the event is refused, or
+ * the session cannot count it (guest->waiting has the counter then).
  */
 static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
@@ -183,9 +190,9 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
 }
 
 /*
- * Tell a counter's session when to interrupt: at the overflow, but no sooner than the policy's min_period. If a session
- * only counts, and its counter may hold the guest's value, load that value, unless an overflow is near, which would
- * interrupt the host.
+ * Tell a counter's session when to interrupt: at the overflow, but after min_period events at the earliest. If a
+ * session only counts, and its counter may hold the guest's value, load that value, unless an overflow is near, which
+ * would interrupt the host.
  */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
@@ -258,7 +265,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* Do as many counters count as the policy permits? */
+/* Are as many counters started as the policy's max_counters permits? */
 static bool is_at_quota(const struct upmu_guest *guest)
 {
     return guest->policy->max_counters && upmu_bits_count(guest->started) >= guest->policy->max_counters;
@@ -281,7 +288,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
     try_to_start(guest, counter, cpu);
 }
 
-/* Bring the sessions of dirty counters to what the registers say. */
+/* Start, stop or change the sessions of dirty counters as the guest's registers say. */
 static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
@@ -307,8 +314,8 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 }
 
 /*
- * Find counters whose session has no counter of the host. These may change between two entries: the host's own sessions
- * come first.
+ * Put each started counter whose session has no counter of the host into guest->waiting, and remove the others. The
+ * host's own sessions come first, and may have taken or released counters since the last entry.
  */
 static void find_waiting(struct upmu_guest *guest)
 {
@@ -324,7 +331,10 @@ static void find_waiting(struct upmu_guest *guest)
 
 /* ---- Counters that the guest may read itself ---- */
 
-/* Find counters that were to use the host's counter with the same number, but do not run: let them use any counter. */
+/*
+ * Find started counters that were to use the host's counter with the same number, but whose session does not run. Let
+ * the next settle_counters() give them any other counter.
+ */
 static void leave_taken(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
@@ -339,7 +349,8 @@ static void leave_taken(struct upmu_guest *guest)
 }
 
 /*
- * Return the guest counters that run on the host's counter with the same number, whose register has the guest's value.
+ * Return the mask of the virtual counters that run on the host's counter with the same number, whose register holds the
+ * guest's value.
  */
 static uint32_t find_passes(const struct upmu_guest *guest)
 {
@@ -361,7 +372,7 @@ static uint32_t find_passes(const struct upmu_guest *guest)
 
 /* ---- Entry and exit ---- */
 
-/* The CPU that executes the call, if the vCPU is there. */
+/* Return the executing CPU, on which the vCPU is; NULL: the vCPU is on no CPU. */
 static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 {
     return guest->memory.thread ? upmu_machine_this_cpu(guest->machine) : guest->cpu;
@@ -393,7 +404,8 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
     /*
-     * A counter that settles may turn out to have overflowed, and its overflow may freeze all counters: settle again.
+     * settle_counters() may find that a counter has overflowed, and this overflow may freeze all counters: settle
+     * again.
      */
     do {
         /* All counters that overflowed share one interrupt. */
@@ -407,7 +419,7 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     return cpu;
 }
 
-/* Add an entry to the host's statistics, when all is settled. */
+/* Add an entry to the vCPU's statistics, after all counters are settled. */
 static void note_entry(const struct upmu_guest *guest, const struct upmu_guest_entry *entry)
 {
     struct upmu_guest_statistics *statistics = guest->statistics;
@@ -509,7 +521,7 @@ enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct
     if ((policy->flags ^ guest->policy->flags) & KEPT_FLAGS)
         return UPMU_ERR_STATE;
     take_policy(guest, policy);
-    /* The new policy has to permit each counter anew: its event, its interrupts and its period. */
+    /* Let the next entry ask the new policy for each counter's event, and set its interrupts and period anew. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         guest->counter[i].flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_DENIED);
     guest->dirty = UINT32_MAX;
@@ -563,8 +575,8 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
 }
 
 /*
- * Switch a vCPU to a CPU, or from its CPU (`cpu` NULL). The library does not know which thread runs there without the
- * vCPU: an empty thread stands for that thread.
+ * Switch a vCPU to a CPU, or from its CPU (`cpu` NULL). The library does not know which thread the host runs there
+ * before or after the vCPU: an empty thread stands for it.
  */
 static enum upmu_status move_to(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {

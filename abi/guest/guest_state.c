@@ -18,8 +18,8 @@ struct guest_state {
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
     uint64_t word[5];   /* `word` of struct upmu_guest_registers */
-    uint32_t interrupt; /* of it */
-    uint32_t pending; /* counters whose overflow is still to be injected */
+    uint32_t interrupt; /* `interrupt` of it */
+    uint32_t pending; /* mask of counters whose overflow is still to be injected */
     uint64_t reserved2[2];
     struct {
         uint64_t value, select;
@@ -42,13 +42,13 @@ static size_t state_bytes(const struct upmu_guest_shape *shape)
     return offsetof(struct guest_state, counter) + 16u * state_counters(shape);
 }
 
-/* Return the counter of the i-th entry of a saved state. */
+/* Return the number of the virtual counter that entry i of guest_state.counter is for. */
 static unsigned state_counter(const struct upmu_guest_shape *shape, unsigned i)
 {
     return i < shape->general ? i : UPMU_FIXED_COUNTER(i - shape->general);
 }
 
-/* Return the FNV-1a checksum of a state, for which the field `checksum` is 0. */
+/* Return the FNV-1a checksum of a state, computed as if the field `checksum` were 0. */
 static uint32_t state_checksum(const struct guest_state *state, size_t bytes)
 {
     const uint8_t *at = (const uint8_t *)state;
@@ -117,7 +117,7 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
     return UPMU_OK;
 }
 
-/* Does a counter of the state have an event that only CPUs of the shape's model have? */
+/* Does a counter of a saved state have an event that only CPUs of the shape's model have? */
 static bool needs_model(const struct guest_state *state)
 {
     const struct upmu_guest_door_table *door = upmu_guest_door_of(&state->shape);
@@ -149,7 +149,7 @@ static struct upmu_guest_registers registers_of(const struct guest_state *state)
     return registers;
 }
 
-/* Could the guest have written these registers? */
+/* Could the guest have written the registers of a saved state? */
 static bool could_be(const struct upmu_guest *guest, const struct guest_state *state)
 {
     const struct upmu_guest_registers registers = registers_of(state);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A guest's calls: which of the two ways to count each belongs to; the leaves of CPUID; entries.
+ * The calls of a guest, each passed on to the page (pv_page.c) or to single events (pv_events.c); the leaves of CPUID;
+ * entries.
  */
 #include <abi/paravirt/pv_core.h>
 
@@ -88,9 +89,9 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
- * Report overflows in the guest's memory, as the guest has no status register. No counter is read here to find more of
- * them: an overflow that the handler has not noted yet has its own interrupt, and is reported at a later entry.
- */
+     * Report overflows in the guest's memory, as the guest has no status register. No counter is read here to find more
+     * of them: an overflow that the handler has not noted yet has its own interrupt, and is reported at a later entry.
+     */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;
 

@@ -41,20 +41,22 @@ static inline bool pv_is_range(uint64_t address, size_t bytes, size_t alignment)
 /* ---- pv_select.c ---- */
 
 /*
- * Add overflows to a word, which stops at its largest value. Another CPU of the guest may set the word to 0 meanwhile.
+ * Add overflows to a word in the guest's memory. The word stops at its largest value. Another CPU of the guest may set
+ * it to 0 meanwhile.
  */
 void upmu_pv_add(uint32_t *field, uint32_t overflows);
 
-/* Generic events that the shape has: bit n is event n. */
+/* Return the generic events that the shape has: bit n is UPMU_PV_ event n. */
 uint32_t upmu_pv_generic_events(const struct upmu_guest *guest);
 
 /*
- * Return the select of a generic event that the shape has (`raw` false), or of a raw word, which must have no bits but
- * those that a wish may have; 0: there is none. The caller adds privileges, enable and interrupt.
+ * Return the select for the event in `config`: a generic event that the shape has (`raw` false), or a raw word with no
+ * other bits than a wish may have (`raw` true). 0: there is no such event. The caller adds privileges, enable and
+ * interrupt.
  */
 uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw);
 
-/* Does the policy permit what this counter's select counts? */
+/* Does the policy permit the event of this counter's select, and has the host that event? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
 
 /* ---- pv_page.c: the page ---- */

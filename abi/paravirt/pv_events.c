@@ -14,8 +14,8 @@ static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
 }
 
 /*
- * Find the event with an id, of whatever vCPU, that is at least in `state`. The event `except` is not looked at. NULL:
- * there is no such event.
+ * Find the event with an id, on any vCPU, whose state is `state` or a later one of enum upmu_pv_event_state. The event
+ * `except` is not looked at. NULL: there is no such event.
  */
 static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, unsigned state,
                                         const struct upmu_pv_event *except)
@@ -31,8 +31,8 @@ static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, u
 }
 
 /*
- * Take a free event of the guest for a vCPU, and give it an id. If two vCPUs use the same id at the same time, at least
- * one of them sees both events.
+ * Give a vCPU a free event of its guest, with an id; NULL: no event is free. If two vCPUs use the same id at the same
+ * time, at least one of them sees both events.
  */
 static struct upmu_pv_event *claim_event(struct upmu_pv_vcpu *vcpu, uint32_t id)
 {
@@ -59,7 +59,10 @@ static void give_back(struct upmu_pv_event *event)
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
-/* Find the select that an attribute asks for. Returns UPMU_PV_OK, or the reason why there is none. */
+/*
+ * Store the select for the event that the guest describes in `attr`. Returns UPMU_PV_OK, or the reason why there is
+ * none.
+ */
 static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
 {
     uint64_t select;
@@ -85,7 +88,10 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
     return UPMU_PV_OK;
 }
 
-/* Does the policy permit a select? Ask with a counter that no event uses, whose own select is restored. */
+/*
+ * Does the policy permit the event of a select, and has the host that event? The select is put for a moment into a
+ * counter that no event uses, whose own select is restored.
+ */
 static bool permits_select(struct upmu_pv_vcpu *vcpu, uint64_t select)
 {
     uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
@@ -149,8 +155,8 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
 }
 
 /*
- * Add what the event's counter has counted since the last look. Store the whole count in the guest's area, and add
- * overflows.
+ * Add what the event's counter has counted since the last such call to the event's count. Store the whole count in the
+ * guest's area, and add `overflows` to the area's.
  */
 static void publish_count(struct upmu_pv_event *event, uint32_t overflows)
 {
@@ -191,7 +197,10 @@ static uint32_t enable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *ev
     return UPMU_PV_OK;
 }
 
-/* Take the counter from an event. The last look at the counter finds overflows that were not noticed before. */
+/*
+ * Disable an event, whose counter is then free. The counter is read a last time: an overflow that was not reported
+ * before is reported in the area.
+ */
 static void disable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     uint32_t bit, overflowed;

@@ -55,19 +55,22 @@ struct upmu_pv_hooks {
 
 struct upmu_pv_vcpu;
 
-/* An event is free, has an id, or is open. Two events may have the same id; at most one of those is open. */
+/*
+ * States of a upmu_pv_event: it is free; a vCPU has given it an id; it is open. Two events may have the same id, but at
+ * most one of these is open.
+ */
 enum upmu_pv_event_state { UPMU_PV_EVENT_FREE, UPMU_PV_EVENT_NAMED, UPMU_PV_EVENT_OPEN };
 
 /* An event that a guest opened. All fields are private. */
 struct upmu_pv_event {
     struct upmu_pv_vcpu *vcpu; /* vCPU on which the event was opened; NULL: free */
-    struct upmu_pv_area *area; /* the guest's area, pinned */
-    uint64_t select;           /* select of the event's counter */
+    struct upmu_pv_area *area; /* the upmu_pv_area in the guest's memory, pinned */
+    uint64_t select;           /* select that the event's counter gets */
     uint64_t period;           /* 0: the event only counts */
-    uint64_t count;            /* events counted before `total` */
-    uint64_t total;            /* total of its counter at the last look */
+    uint64_t count;            /* events counted until the counter's total was `total` */
+    uint64_t total;            /* upmu_guest_counter.total when `count` was last updated */
     uint32_t id;
-    uint8_t counter;           /* counter of the vCPU, or UPMU_NO_COUNTER: disabled */
+    uint8_t counter;           /* counter of the vCPU that counts the event; UPMU_NO_COUNTER: the event is disabled */
     uint8_t state;             /* enum upmu_pv_event_state */
 };
 
@@ -83,16 +86,16 @@ struct upmu_pv_vcpu {
     struct upmu_pv *pv;
     struct upmu_guest *guest;
     struct upmu_pv_page *page; /* the guest's page, pinned; or NULL */
-    uint32_t gate;             /* slots that count */
-    uint32_t refused;          /* slots of `gate` that the policy refuses */
-    uint32_t used;             /* counters that events use */
-    uint16_t taken[UPMU_GUEST_GENERAL]; /* sequence of the last load (upmu_pv_wish.load) that the slot has taken */
-    uint64_t begun[UPMU_GUEST_GENERAL]; /* events that each counter had counted before MAP */
+    uint32_t gate;             /* mask of the slots that count, as of the last GATE */
+    uint32_t refused;          /* mask of slots whose wish was refused */
+    uint32_t used;             /* mask of the counters that enabled events use */
+    uint16_t taken[UPMU_GUEST_GENERAL]; /* bits 63:48 of the upmu_pv_wish.load that each slot took last */
+    uint64_t begun[UPMU_GUEST_GENERAL]; /* upmu_guest_counter.total of each slot's counter at MAP */
 };
 
 /*
- * Begin a guest that has no open events. `events`: memory for as many events as the guest may open at a time; NULL with
- * `event_count` 0: the guest has no single events. The memory must stay until the last vCPU has ended.
+ * Begin a guest that has no open events. `events`: memory for as many events as the guest may have open at a time; NULL
+ * with `event_count` 0: the guest cannot open events. The memory must stay until the last vCPU has ended.
  *
  * Returns UPMU_OK or UPMU_ERR_INVALID (a hook is NULL, more than 65,535 events).
  * Context: any.
@@ -112,7 +115,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv, struct upmu_guest *guest);
 
 /*
- * Close all events of a vCPU, and give back its page and the areas of events: no memory of the guest is written
+ * Close all events of a vCPU, and unpin its page and the areas of its events: no memory of the guest is written
  * afterwards. Call this function also at a reset of the vCPU, and upmu_guest_fini() after it.
  *
  * Context: any, outside guest mode, while no call of this vCPU is in progress.
@@ -137,8 +140,9 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
 uint32_t upmu_pv_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 
 /*
- * Call this in the place of upmu_guest_enter(), which it calls. Before that, overflows are stored in the guest's
- * memory. They are injected as NMI, or with UPMU_GUEST_OWN_LAPIC as *out_entry says.
+ * Call this in the place of upmu_guest_enter(): it does the same. In addition it stores overflows in the guest's
+ * memory, before the counters are opened. Overflows are injected as NMI, or with UPMU_GUEST_OWN_LAPIC as *out_entry
+ * says.
  *
  * Returns and context: as upmu_guest_enter().
  */

@@ -25,8 +25,8 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
         /*
-         * The vCPU is outside the guest: no read of the page by this vCPU is under way. Other CPUs of the guest see an
-         * odd sequence meanwhile.
+         * The vCPU does not execute the guest now, so it is not in the middle of a read of the page. Other CPUs of the
+         * guest see an odd sequence meanwhile.
          */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
@@ -67,7 +67,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* Let a slot begin to count what its wish says now; false: the wish is refused. */
+/* Set the counter of a slot to count what the slot's wish says now; false: the wish is refused. */
 static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];
@@ -96,7 +96,7 @@ static uint32_t gate_slots(struct upmu_pv_vcpu *vcpu, uint32_t slots)
 
     if (slots & ~slots_of(vcpu))
         return UPMU_PV_BAD_STATE;
-    /* Overflows that were not noticed before belong to the time before this call. */
+    /* Overflows that were not reported before belong to the time before this call. */
     overflowed = upmu_guest_lower(vcpu->guest, UINT32_MAX) & slots_of(vcpu);
     upmu_pv_page_publish(vcpu, overflowed | (changed & ~begun), overflowed);
     for (uint32_t rest = begun; rest; rest &= rest - 1u) {
@@ -121,7 +121,7 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
-    /* The guest is not told overflows until now: another page begins without any. */
+    /* Discard overflows that were not reported: another page begins without any. */
     (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
     upmu_guest_x86_set_global(vcpu->guest, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words of a guest as selects of its counters, and additions to words that the guest has.  Both ways to count use this
- * file.
+ * For the page and for single events: the select for a generic event or a raw word of the guest; additions to words in
+ * the guest's memory.
  */
 #include <abi/paravirt/pv_core.h>
 
-/* Generic events as architectural ones. Events that are not listed have no architectural form. */
+/* The architectural event (enum guest_arch) for each generic event. Generic events that are not listed have none. */
 #define PV_ARCH_EVENTS 7u
 static const uint8_t pv_arch[8] = {
     [UPMU_PV_CYCLES] = GUEST_ARCH_CYCLES,
@@ -46,8 +46,8 @@ bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
 }
 
 /*
- * Add to a word of the guest by one atomic addition, which always succeeds. A loop of compare-and-exchange would end
- * only when the guest lets the loop end.
+ * Add to a word of the guest by one atomic addition, which always succeeds. A loop of compare-and-exchange could be
+ * kept from ending by a guest that changes the word all the time.
  */
 void upmu_pv_add(uint32_t *field, uint32_t overflows)
 {

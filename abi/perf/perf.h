@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side of perf_event_open: what a kernel that runs programs made for Linux embeds to answer that call, and
- * read, ioctl and close on its descriptors.  This stage counts: hardware events of CPUs, software events, groups, on
- * threads and on CPUs.  docs/PERF.md has the wiring and what differs from Linux.
+ * The kernel's side of perf_event_open. A kernel that runs programs made for Linux embeds it to answer that call, and
+ * read, ioctl and close on the descriptors that the call made.  Events only count, without samples: hardware events of
+ * CPUs and software events, alone and in groups, on threads and on CPUs.  docs/PERF.md has the wiring and what differs
+ * from Linux.
  *
- * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program
- * unchanged. Calls on one struct upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and
- * the notes, which may come at the same time from other CPUs.  A call on an event of a task that runs on another CPU,
- * or of another CPU, needs the port's run_on_cpu (upmu/port.h).
+ * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program unchanged.
+ * `caller` is the host's number for the task that makes the system call; only the hooks use it. Calls on one struct
+ * upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and upmu_perf_note(), which may come at
+ * the same time from other CPUs.  A call on an event of a task that runs on another CPU, or on an event of another CPU,
+ * needs the port's run_on_cpu (upmu/port.h).
  */
 #ifndef UPMU_ABI_PERF_H
 #define UPMU_ABI_PERF_H
@@ -28,7 +30,10 @@ extern "C" {
 
 struct upmu_perf_event;
 
-/* Software events that hosts note. */
+/*
+ * Occurrences for software events.  The host passes them to upmu_perf_note(), except SWITCH, which upmu_perf_switch()
+ * does.
+ */
 enum upmu_perf_note {
     UPMU_PERF_NOTE_FAULT_MINOR = 0,
     UPMU_PERF_NOTE_FAULT_MAJOR = 1,
@@ -37,53 +42,57 @@ enum upmu_perf_note {
     UPMU_PERF_NOTES = 4
 };
 
-/* What has been noted: of user mode, then of the kernel's.  All private. */
+/* Sums of what was noted for a task or a CPU.  All fields are private. */
 struct upmu_perf_notes {
-    uintptr_t count[2][UPMU_PERF_NOTES];
-    uint64_t ran_ns;   /* time that the task ran, up to ... */
-    uint64_t since_ns; /* ... this moment, if it runs */
+    uintptr_t count[2][UPMU_PERF_NOTES]; /* [0]: in the kernel, [1]: in user mode */
+    uint64_t ran_ns;   /* time that the task has run, up to `since_ns` if it runs now */
+    uint64_t since_ns; /* clock_ns() when the task last began to run */
 };
 
-/* A thread of a program.  The host embeds it, and upmu_perf_task_init() fills it in. */
+/* A thread of a program.  The host embeds the structure in its own, and upmu_perf_task_init() fills it in. */
 struct upmu_perf_task {
-    struct upmu_thread thread; /* its pid and tid are the host's to change; pass it to no call of the library */
+    struct upmu_thread thread; /* the host may change pid and tid of it; pass it to no call of the library */
     /* private */
-    struct upmu_perf_event *events; /* that count it */
+    struct upmu_perf_event *events; /* list by `next_of_task`: events that count this task */
     struct upmu_perf_notes notes;
-    bool runs;
+    bool runs; /* the task runs on a CPU now */
 };
 
-/* A CPU.  Cleared by the host, which sets `cpu`. */
+/* A CPU.  The host sets all fields to 0, and then sets `cpu`. */
 struct upmu_perf_cpu {
     struct upmu_cpu *cpu; /* NULL: offline */
     /* private */
-    struct upmu_perf_task *running; /* as upmu_perf_switch() said */
+    struct upmu_perf_task *running; /* the task that the last upmu_perf_switch() switched to */
     struct upmu_perf_notes notes;
 };
 
-/* What the host provides.  Clear it, then fill in what stands before the private fields. */
+/* The host's part.  Set all fields to 0, then fill in those before the private ones. */
 struct upmu_perf {
     struct upmu_machine *machine;
-    struct upmu_perf_cpu *cpus; /* by the number that programs give */
+    struct upmu_perf_cpu *cpus; /* array; the index is the number of the CPU that programs give */
     unsigned cpu_count;
-    int32_t paranoid;     /* Linux's perf_event_paranoid: -1 to 2, as there */
-    uint32_t max_rate;    /* samples a second; 0: 100000 */
-    uint32_t max_stack;   /* callers of a sample; 0: 127 */
-    uint32_t most_events; /* open at a time; 0: no limit */
+    int32_t paranoid;     /* Linux's perf_event_paranoid, -1 to 2 with Linux's meanings */
+    uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
+    uint32_t max_stack;   /* most callers in a sample; 0: 127 */
+    uint32_t most_events; /* most events that are open at the same time; 0: no limit */
     void *context;        /* first argument of the hooks */
-    /* Copy memory of the calling program; false: it is not the program's. */
+    /*
+     * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this
+     * memory.
+     */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
     /*
-     * The thread that `caller` names by a pid (0: itself); NULL: there is none.  *out_may: may the caller observe it,
-     * as ptrace would?  It must stay until upmu_perf_exit().
+     * Return the task that `caller` names by a pid (0: itself); NULL: there is none.  *out_may: may the caller observe
+     * that task, as ptrace would?  The task must stay until upmu_perf_exit().
      */
     struct upmu_perf_task *(*find_task)(void *context, uint32_t caller, int32_t pid, bool *out_may);
     /*
-     * The CPU that runs a task, NULL: none.  It stays so until the call that asked has ended: the host's scheduler is
-     * kept from the task, or the task is the caller's own, on this CPU, and is not preempted.  A call may ask several
-     * times, and for several tasks (children).  NULL: all calls are made with the scheduler kept from all tasks, or on
-     * a machine with one CPU whose interrupts are off.
+     * Return the CPU that runs a task now; NULL: none runs it.  The answer must hold until the call of this layer that
+     * asked has ended: the host keeps its scheduler from starting and stopping the task, or the task is the caller's
+     * own, on this CPU, and is not preempted.  A call may ask several times, and for several tasks (children).  NULL in
+     * place of the hook: all calls are made with the scheduler kept from all tasks, or on a machine with one CPU whose
+     * interrupts are off.
      */
     struct upmu_cpu *(*task_cpu)(void *context, struct upmu_perf_task *task);
     /*
@@ -97,11 +106,14 @@ struct upmu_perf {
     bool (*may_use)(void *context, uint32_t caller, const struct upmu_event *event, uint32_t rights);
     /* The time in ns, as the port's clock_ns; NULL: clocks and times are 0. */
     uint64_t (*clock_ns)(void *context);
-    /* The event behind a descriptor of the caller; NULL: the descriptor is none of an event. */
+    /*
+     * Return the event that a descriptor of the caller is for; NULL: the descriptor is of something else, or there is
+     * none.
+     */
     struct upmu_perf_event *(*event_of)(void *context, uint32_t caller, int file);
     /*
-     * Memory for the events that a new task inherits (UPMU_PERF_INHERIT), one at a time, and its return.  NULL: an
-     * event that is to be inherited is refused (-EOPNOTSUPP).
+     * take() returns memory for one event that a new task inherits (UPMU_PERF_INHERIT), or NULL: there is none.  give()
+     * gets that memory back.  NULL in place of take(): an event that is to be inherited is refused (-EOPNOTSUPP).
      */
     struct upmu_perf_event *(*take)(void *context);
     void (*give)(void *context, struct upmu_perf_event *event);
@@ -110,39 +122,40 @@ struct upmu_perf {
     uint32_t events;
 };
 
-/* Index of an event that is not in its group's session. */
+/* upmu_perf_event.index of an event that is not in its group's session. */
 #define UPMU_PERF_NO_INDEX 0xffu
 
-/* An event: memory of the host, one for each descriptor, until upmu_perf_close().  All private. */
+/* An event.  Its memory is the host's, one for each descriptor, until upmu_perf_close().  All fields are private. */
 struct upmu_perf_event {
     struct upmu_perf *perf;
     struct upmu_perf_attr attr;
-    struct upmu_perf_event *leader;       /* of its group, perhaps itself */
-    struct upmu_perf_event *next;         /* of its group, in the order of their opens */
-    struct upmu_perf_event *next_of_task; /* in its task's list */
-    struct upmu_perf_task *task;          /* NULL: a CPU's, or the task has ended */
+    struct upmu_perf_event *leader;       /* leader of the event's group; a leader's is itself */
+    struct upmu_perf_event *next;         /* next event of the group, in the order of their opens */
+    struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events */
+    struct upmu_perf_task *task;          /* NULL: the event is of a CPU, or its task has ended */
     uint64_t id;
-    int32_t cpu;  /* -1: each */
+    int32_t cpu;  /* -1: it counts on every CPU that its task runs on */
     bool of_task; /* it was opened for a task */
     bool enabled;
-    bool failed;                        /* pinned, and its counters were not to be had; or a register faulted */
-    uint8_t index;                      /* in its group's session, or UPMU_PERF_NO_INDEX */
-    struct upmu_event event;            /* of hardware */
-    uint64_t value;                     /* what earlier sessions of the group have counted ... */
-    uint64_t enabled_ns, running_ns;    /* ... and their times */
-    struct upmu_perf_event *original;   /* that it was inherited from, which a program opened; or NULL */
-    struct upmu_perf_event *children;   /* of an original: those of living tasks ... */
-    struct upmu_perf_event *next_child; /* ... in a list */
-    uint64_t children_value, children_enabled_ns, children_running_ns; /* of those that have ended */
-    uint64_t since;              /* of a software event that counts: what was noted when it began ... */
-    uint64_t since_ns;           /* ... and the clock of its target */
-    bool counting;               /* a software event counts */
-    struct upmu_session session; /* of its group, where it leads */
+    /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
+    bool failed;
+    uint8_t index;                      /* index in the set of the group's session, or UPMU_PERF_NO_INDEX */
+    struct upmu_event event;            /* of a hardware event: its encoded form */
+    uint64_t value;                     /* count until the group was last stopped, in sessions that are closed */
+    uint64_t enabled_ns, running_ns;    /* times enabled and running, until the same moment */
+    struct upmu_perf_event *original;   /* of an inherited event: the one that a program opened; else NULL */
+    struct upmu_perf_event *children;   /* of an event that a program opened: list of the events inherited from it */
+    struct upmu_perf_event *next_child; /* next event in `children` */
+    uint64_t children_value, children_enabled_ns, children_running_ns; /* sums of inherited events that have ended */
+    uint64_t since;              /* of a software event that counts: the total of its kind when it began to count */
+    uint64_t since_ns;           /* ... and its target's clock at that moment */
+    bool counting;               /* this is a software event, and it counts now */
+    struct upmu_session session; /* in a leader: the session of the group */
 };
 
 /*
- * Answer perf_event_open.  `event`: memory for the new one.  0: the host makes a descriptor for it (close-on-exec with
- * UPMU_PERF_FLAG_CLOEXEC); else the memory is free.
+ * Answer perf_event_open.  `event`: memory for the new event.  Returns 0: the host makes a descriptor for the event
+ * (close-on-exec with UPMU_PERF_FLAG_CLOEXEC); a negative errno: there is no event, and its memory is free.
  *
  * Context: that of upmu_session_attach_cpu().
  */
@@ -150,23 +163,24 @@ int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf
                        int32_t pid, int32_t cpu, int group_file, uint64_t flags);
 
 /*
- * Answer ioctl on its descriptor.
+ * Answer ioctl on the descriptor of an event.  Returns 0 or a negative errno.
  *
  * Context: as upmu_perf_open().
  */
 int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t command, uint64_t argument);
 
 /*
- * Answer read on its descriptor: the bytes that were written to `user`.  0 of an event that could not be counted (a
- * pinned one whose counters were in use); -ENOSPC: `bytes` are too few.
+ * Answer read on the descriptor of an event.  Returns the number of bytes that were written to `user`; 0: the event's
+ * group could not be counted (a pinned one whose counters were in use, or a register faulted); -ENOSPC: `bytes` are too
+ * few; or another negative errno.
  *
  * Context: as upmu_perf_open().
  */
 int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes);
 
 /*
- * The last descriptor of an event is closed.  Its siblings, if it leads, become groups of their own.  Returns 0: its
- * memory is free; -EBUSY: a CPU cannot be reached, call again.
+ * End an event whose last descriptor is closed.  If it leads a group, each of the other events becomes a group of its
+ * own. Returns 0: the event's memory is free; -EBUSY: a CPU cannot be reached, call again.
  *
  * Context: as upmu_perf_open().
  */
@@ -178,9 +192,9 @@ int64_t upmu_perf_close(struct upmu_perf_event *event);
 typedef void upmu_perf_emit(void *context, const char *path, const char *text);
 
 /*
- * Tell the files that programs read about events: below /sys/bus/event_source/devices the PMU of the first CPU, with
- * the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.  Call
- * it again when `paranoid` or a limit has changed.
+ * Call `emit` for each file that programs read about events: below /sys/bus/event_source/devices the PMU of the first
+ * CPU, with the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.
+ * Call the function again when `paranoid` or a limit has changed.
  *
  * Context: any.
  */
@@ -192,7 +206,8 @@ void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit);
 void upmu_perf_task_init(struct upmu_perf_task *task, uint32_t pid, uint32_t tid);
 
 /*
- * A CPU switches between two tasks, which must differ: in place of upmu_thread_switch(), which it calls.
+ * Note that a CPU switches between two tasks, which must differ.  Call this in place of upmu_thread_switch(), which it
+ * calls.
  *
  * Returns and context: those of upmu_thread_switch().
  */
@@ -200,32 +215,35 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
                                   struct upmu_perf_task *next);
 
 /*
- * A task made another one, which has not run yet: `child` inherits the events of `parent` that are to be, and their
- * counts are added to those of the events that were opened.  `is_thread`: both are threads of one process.
+ * Note that a task has made another one, which has not run yet.  `child` inherits those events of `parent` that are to
+ * be inherited; their counts are added to those of the events that programs opened.  `is_thread`: both are threads of
+ * one process.
  *
- * Returns 0, or -ENOMEM (`take` gave too little; the child has none).
+ * Returns 0, or -ENOMEM (take() had too little memory; the child has no events).
  * Context: as upmu_perf_open(), on the CPU of the parent.
  */
 int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread);
 
 /*
- * A task called exec: events that wait for this begin, and those that are to be removed leave the task.
- * `others_may_watch` false: the new program has rights that the old one had not (set-id), so all events leave it.
+ * Note that a task called exec: events with UPMU_PERF_ENABLE_ON_EXEC begin to count, and those with
+ * UPMU_PERF_REMOVE_ON_EXEC leave the task.  `others_may_watch` false: the new program has rights that the old one had
+ * not (set-id), so all events leave the task.
  *
- * Returns 0; -EBUSY: a CPU cannot be reached, and events are left (of a program that others may not watch, the host
+ * Returns 0; -EBUSY: a CPU cannot be reached, and events are left (where others may not watch the new program, the host
  * must not start it).
  * Context: as upmu_perf_open(), on the CPU of the task.
  */
 int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);
 
 /*
- * A task ends: its events keep their counts and can be read; what it inherited is added to what was opened.
+ * Note that a task ends.  Its events keep their counts and can be read; the counts of inherited events are added to
+ * those of the events that programs opened.
  *
- * Returns and context: those of upmu_thread_exit().
+ * Returns UPMU_ERR_BUSY (an event could not be stopped), or what upmu_thread_exit() returns.  Context: its context.
  */
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task);
 
-/* Something happened while `task` ran on a CPU: count it.  `user`: in user mode.  Context: any, on that CPU. */
+/* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
                     bool user);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attributes of perf_event_open: copied, and refused as Linux refuses them. A program sees the first refusal, so the
- * order of the checks is a part of the interface. Pure but for the copies.
+ * order of the checks is a part of the interface. No function keeps or changes state, except that attributes are
+ * copied.
  *
  * Source of the order: answers of a Linux kernel 6.18 to tests/perf/perf_attrs.h (tests/golden/perf_errors_*.txt).
  */
@@ -43,7 +44,7 @@ uint32_t upmu_perf_most_rate(const struct upmu_perf *perf)
 
 /* ---- Copying ---- */
 
-/* Are the bytes of a program that this layer does not know all 0? Returns 1, 0 or -EFAULT. */
+/* Are the bytes from `from` to `to` of a program's attributes all 0? Returns 1, 0 or -EFAULT. */
 static int rest_is_zero(const struct upmu_perf *perf, const uint8_t *user, uint32_t from, uint32_t to)
 {
     uint8_t piece[64];
@@ -99,7 +100,10 @@ static int check_known_bits(const struct upmu_perf_attr *attr)
                : 0;
 }
 
-/* Levels at which branches are recorded: those that are given, or else those of the event. */
+/*
+ * Return the levels at which branches are recorded: those in branch_sample_type, or else those that the event does not
+ * exclude.
+ */
 static uint64_t branch_levels(const struct upmu_perf_attr *attr)
 {
     uint64_t given = attr->branch_sample_type & UPMU_PERF_BRANCH_LEVELS;
@@ -179,13 +183,15 @@ int upmu_perf_attr_target(const struct upmu_perf_attr *attr, bool of_task)
     return 0;
 }
 
-/* Linux looks at the masks whether samples have them or not. */
+/*
+ * Does a mask of registers have XMM registers? Linux looks at the masks even if sample_type does not ask for registers.
+ */
 static bool has_xmm(const struct upmu_perf_attr *attr)
 {
     return (attr->sample_regs_user | attr->sample_regs_intr) & REGISTERS_XMM;
 }
 
-/* Traces beside the samples (AUX): no PMU has them here. */
+/* Refuse traces beside the samples (AUX), which no PMU of this layer has. */
 static int check_traces(const struct upmu_perf_attr *attr)
 {
     if (attr_has(attr, UPMU_PERF_AUX_OUTPUT))
@@ -214,7 +220,7 @@ int upmu_perf_attr_traced(const struct upmu_perf_attr *attr)
 
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr)
 {
-    /* CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4, BOOTTIME 7, TAI 11 */
+    /* Linux's numbers: CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4, BOOTTIME 7, TAI 11 */
     const uint32_t clocks = 1u << 0 | 1u << 1 | 1u << 4 | 1u << 7 | 1u << 11;
 
     if (!attr_has(attr, UPMU_PERF_USE_CLOCKID))

@@ -6,7 +6,7 @@
 
 /* ---- ioctl ---- */
 
-/* A change of one event of a group. */
+/* A function that changes one event, while its group is stopped. */
 typedef void change_event(struct upmu_perf_event *event);
 
 static void event_enable(struct upmu_perf_event *event)
@@ -20,13 +20,16 @@ static void event_disable(struct upmu_perf_event *event)
     event->enabled = false;
 }
 
-/* The count begins at 0; the times go on. */
+/* Set the count until now to 0; the times stay. Counts of inherited events that have ended stay, too. */
 static void event_reset(struct upmu_perf_event *event)
 {
     event->value = 0;
 }
 
-/* Stop a group, change one event or all of them, let it count again. */
+/*
+ * Stop a group, change one event or (`group`) all of its events, and start the group again. Returns 0 or a negative
+ * errno.
+ */
 static int group_change_one(struct upmu_perf_event *event, bool group, change_event *change)
 {
     struct upmu_perf_event *leader = event->leader;
@@ -40,7 +43,7 @@ static int group_change_one(struct upmu_perf_event *event, bool group, change_ev
     return upmu_perf_group_start(leader);
 }
 
-/* Change events and those that were inherited from them, one by one: groups of children may be others by now. */
+/* Change events, and those that were inherited from them one by one: in a child's task the groups may differ by now. */
 static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
 {
     int error = group_change_one(event, group, change);
@@ -51,7 +54,10 @@ static int group_change(struct upmu_perf_event *event, bool group, change_event 
     return error;
 }
 
-/* No event has a ring that another one could write into. */
+/*
+ * Answer SET_OUTPUT: -1 (no ring) is accepted, a descriptor is refused. No event has a ring that another could write
+ * into.
+ */
 static int set_output(const struct upmu_perf_event *event, uint32_t caller, int32_t file)
 {
     const struct upmu_perf *perf = event->perf;
@@ -73,7 +79,7 @@ static int copy_id(const struct upmu_perf_event *event, void *user)
     return perf->copy_out(perf->context, user, &event->id, sizeof event->id) ? 0 : -UPMU_PERF_EFAULT;
 }
 
-/* The period of an event that does not sample cannot be changed. */
+/* Answer PERIOD with an error: no event here samples, so that no period can be changed. */
 static int check_period(const struct upmu_perf_event *event, const void *user)
 {
     const struct upmu_perf *perf = event->perf;
@@ -82,7 +88,7 @@ static int check_period(const struct upmu_perf_event *event, const void *user)
     return perf->copy_in(perf->context, &period, user, sizeof period) ? -UPMU_PERF_EINVAL : -UPMU_PERF_EFAULT;
 }
 
-/* Only attributes of breakpoints can be changed, and they are of another type. */
+/* Answer MODIFY_ATTRIBUTES with an error: only attributes of breakpoints can be changed, and no event here is one. */
 static int check_attributes(const struct upmu_perf_event *event, uint32_t caller, void *user)
 {
     struct upmu_perf_attr attr;
@@ -116,13 +122,13 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32:
         return check_attributes(event, caller, user_pointer(argument));
-    case UPMU_PERF_IOC_REFRESH:    /* of events that sample */
-    case UPMU_PERF_IOC_SET_FILTER: /* of tracepoints */
+    case UPMU_PERF_IOC_REFRESH:    /* only for events that sample */
+    case UPMU_PERF_IOC_SET_FILTER: /* only for tracepoints */
     case UPMU_PERF_IOC_SET_FILTER_32:
     case UPMU_PERF_IOC_SET_BPF:
     case UPMU_PERF_IOC_QUERY_BPF:
     case UPMU_PERF_IOC_QUERY_BPF_32:
-    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* of events with a ring */
+    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* only for events with a ring */
         return -UPMU_PERF_EINVAL;
     default:
         return -UPMU_PERF_ENOTTY;
@@ -131,7 +137,7 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
 
 /* ---- read ---- */
 
-/* Words that follow the value of one event. */
+/* Return the number of words for one event: its value and, if `format` asks for them, its identity and lost samples. */
 static unsigned words_of_value(uint64_t format)
 {
     return 1u + !!(format & UPMU_PERF_READ_ID) + !!(format & UPMU_PERF_READ_LOST);
@@ -155,7 +161,7 @@ unsigned upmu_perf_group_size(const struct upmu_perf_event *leader)
     return events;
 }
 
-/* Where a read writes: words of the program, one after the other. */
+/* The memory of the program that a read writes, one word after the other; failed: copy_out() has failed. */
 struct output {
     const struct upmu_perf *perf;
     uint8_t *user;
@@ -176,14 +182,17 @@ static void output_times(struct output *output, uint64_t format, const struct up
     output_word(output, format & UPMU_PERF_READ_RUNNING, count->running_ns);
 }
 
-/* Identity and lost samples of an event: without a ring none is lost. */
+/* Output the identity and the lost samples of an event: no sample is lost, because there are none. */
 static void output_rest(struct output *output, uint64_t format, const struct upmu_perf_event *event)
 {
     output_word(output, format & UPMU_PERF_READ_ID, event->id);
     output_word(output, format & UPMU_PERF_READ_LOST, 0);
 }
 
-/* The event whose times stand before all values: programs scale by them, so that it is one with counters. */
+/*
+ * Return the event whose times stand before all values of a group. Programs scale by these times, so it is the first
+ * hardware event, or the leader if there is none.
+ */
 static struct upmu_perf_event *group_timer(struct upmu_perf_event *leader)
 {
     for (struct upmu_perf_event *event = leader; event; event = event->next)

@@ -7,128 +7,160 @@
 
 #include "abi/perf/perf.h"
 
-/* ---- perf_attr.c: what a program asks for, in the order in which Linux refuses it ---- */
+/* ---- perf_attr.c: the attributes that a program gives, in the order in which Linux refuses them ---- */
 
-/* Copy attributes of a program of any size.  0, -EFAULT, -E2BIG. */
+/*
+ * Copy a program's attributes, whose size it says.  Returns 0; -EFAULT; -E2BIG: the size is not 64 to 4,096, or bytes
+ * behind the known ones are not 0 (the known size is stored in the program's attributes).
+ */
 int upmu_perf_attr_copy(const struct upmu_perf *perf, void *user, struct upmu_perf_attr *out_attr);
 
-/* The checks of attributes alone.  `attr` gets what 0 stands for. */
+/*
+ * Check attributes alone; the checks below also return 0 or a negative errno.  An `attr->sample_max_stack` of 0 is
+ * replaced by the limit.
+ */
 int upmu_perf_attr_check(const struct upmu_perf *perf, uint32_t caller, struct upmu_perf_attr *attr);
 
-/* The checks that ask for rights and limits of the system. */
+/* Check attributes against the rights of the caller and against the limits of the system. */
 int upmu_perf_attr_limits(const struct upmu_perf *perf, uint32_t caller, const struct upmu_perf_attr *attr);
 
-/* The checks of an event of a task or a CPU, before its type is looked at. */
+/* Check attributes against the kind of target, before the type of the event is looked at. */
 int upmu_perf_attr_target(const struct upmu_perf_attr *attr, bool of_task);
 
-/* The checks of an event whose type is known: what no PMU of this layer does. */
+/* Check attributes of an event whose type is known: refuse what no PMU of this layer does. */
 int upmu_perf_attr_type(const struct upmu_perf_attr *attr);
 
-/* The limit of a sample's callers. */
+/* Check the number of callers of a sample: -EOVERFLOW above the limit. */
 int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
 /* Do two events have the same clock for their records? */
 bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct upmu_perf_attr *other);
 
-/* What needs a leader that traces (AUX): none does. */
+/* Refuse attributes that need a group leader with traces (AUX): no event of this layer has traces. */
 int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
 
-/* The clock that a program chooses for its records. */
+/* Check the clock that a program chooses for its records. */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 
-/* What Linux grants and this layer, or this host, does not have. */
+/*
+ * Refuse with -EOPNOTSUPP what Linux grants, but not this layer (a period) or this host (inheritance without take()).
+ */
 int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
-/* The limits of the system: callers of a sample, samples a second. */
+/* Return a limit of the system, the default where the host has set 0: callers of a sample; samples a second. */
 uint32_t upmu_perf_most_stack(const struct upmu_perf *perf);
 uint32_t upmu_perf_most_rate(const struct upmu_perf *perf);
 
-/* Without the right of an administrator: does `paranoid` forbid what is allowed up to `level`? */
+/* Is `paranoid` above `level`, and the caller no administrator (may_all())? */
 bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level);
 
 /* ---- perf_names.c: types and configurations to events ---- */
 
-#define UPMU_PERF_TEXT 96 /* bytes, with its end: raw words with all that may stand behind them */
+#define UPMU_PERF_TEXT 96 /* bytes of the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
 
-/* A text that grows. */
+/* A text that is put together piece by piece; `bytes` ends with a 0. */
 struct upmu_perf_text {
     char bytes[UPMU_PERF_TEXT];
     unsigned length;
 };
 
-/* Are raw words of a PMU selects of Intel's and AMD's layout? */
+/* Have raw words of this PMU the layout of Intel's and AMD's selects? */
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 
-/* Encode an event of hardware.  0; -ENOENT: this PMU has no such event; -EINVAL. */
+/* Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL. */
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event);
 
-/* The negative errno of a status. */
+/* Return the negative errno for a status, or 0 for UPMU_OK. */
 int upmu_perf_errno(enum upmu_status status);
 
 /* ---- perf_group.c: a group is one session ---- */
 
-/* An event joins a group that is stopped, which is its own if it leads, and the list of its task. */
+/*
+ * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The group must be
+ * stopped.
+ */
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
 
-/* An event is no more in the list of its task, which may end. */
+/* Take an event out of its task's list, and set event->task to NULL.  Afterwards the task may end. */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
 
 /* Is an event a software event? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
-/* Keep the task of an event from running, and from ending to run, until the call has ended. */
+/*
+ * Call the hook task_cpu() for the task of an event: the host keeps the task from being started or stopped by the
+ * scheduler until the present call has ended.
+ */
 void upmu_perf_hold(const struct upmu_perf_event *event);
 
 /*
- * Make the session of a group anew, of its enabled events, and let it count, if the leader is enabled.  What was
- * counted stays.  A sharing group waits where its counters are in use.  0, or why it does not count
- * (upmu_perf_event.failed is set then; also of a pinned group, whose counters are in use: 0).
+ * Make the session of a group anew from its enabled hardware events, and start it, if the leader is enabled.  Counts
+ * until now stay in the events.  A group that is not pinned is a sharing session, and waits where its counters are in
+ * use. Returns 0, or why the group does not count, with leader->failed set.  For a pinned group every such failure is
+ * 0, with leader->failed set.
  */
 int upmu_perf_group_start(struct upmu_perf_event *leader);
 
-/* An event leaves its group and its task.  Its siblings, if it led, become groups of their own.  0, or -EBUSY. */
+/*
+ * Take an event out of its group and its task.  If it leads, each of the others becomes a group of its own.  Returns 0,
+ * or -EBUSY: nothing is changed.
+ */
 int upmu_perf_remove(struct upmu_perf_event *event);
 
-/* Stop a group: its counts go to its events.  0; -EBUSY: a CPU cannot be reached, and the group counts on. */
+/*
+ * Stop a group and close its session: its counts are added to its events' `value` and times.  Returns 0; -EBUSY: a CPU
+ * cannot be reached, and the group counts on.
+ */
 int upmu_perf_group_stop(struct upmu_perf_event *leader);
 
 /*
- * Can all events of a group run together, with one more (which may be the leader itself)?  0, or a negative errno.  The
- * session of `more` is used to find out.
+ * Can all events of a group run together with `more` (which may be the leader itself)?  Returns 0, or a negative errno.
+ * The memory more->session is used to find out.
  */
 int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event *more);
 
-/* Raw count and times of an event at this moment.  0, or a negative errno. */
+/* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count);
 
 /* ---- perf_inherit.c: events of children ---- */
 
-/* Raw count and times of an event and of all that were inherited from it.  0, or a negative errno. */
+/*
+ * Store the sums of raw counts and times of an event and of all that were inherited from it.  Returns 0, or a negative
+ * errno.
+ */
 int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_count *out_count);
 
-/* A child inherits a group: its events are copied in their order.  False: the host has no memory for all of them. */
+/*
+ * Copy the events of a group for a child, in their order, and start the new group.  False: the host has no memory for
+ * all of them; those that were copied are in the child's list.
+ */
 bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child);
 
-/* An inherited event of a task that ends: what it has counted is its original's, and its memory the host's. */
+/*
+ * End an inherited event that is stopped: add its count and times to the sums of its original, and give its memory back
+ * to the host.
+ */
 void upmu_perf_child_end(struct upmu_perf_event *event);
 
 /* ---- perf_control.c ---- */
 
-/* Bytes of a read of an event in a group of so many events. */
+/* Return the bytes that a read of an event gives, if its group has so many events. */
 size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);
 
-/* Events of a group. */
+/* Return the number of events of a group. */
 unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
 
-/* ---- perf_soft.c: software events, by what is noted ---- */
+/* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */
 
-/* A software event begins to count, if its task is on its CPU; it ends. */
+/*
+ * Let a software event begin to count (not if its task does not run on the CPU that it is limited to), or end to count.
+ */
 void upmu_perf_soft_begin(struct upmu_perf_event *event);
 void upmu_perf_soft_end(struct upmu_perf_event *event);
 
-/* Count and times at this moment of an event that no session counts. */
+/* Store the count and the times, at this moment, of an event that no session counts. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_count *out_count);
 
 #endif

@@ -14,19 +14,20 @@ extern "C" {
 
 /* ---- Attributes ---- */
 
-#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* the oldest form, which a size of 0 stands for */
-#define UPMU_PERF_ATTR_BYTES_MOST 4096u /* what a program may give; all bytes beyond the known ones are 0 */
+#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* the oldest form; a size of 0 means this one */
+/* largest size that a program may give; all bytes beyond the known ones must be 0 */
+#define UPMU_PERF_ATTR_BYTES_MOST 4096u
 
 /* struct perf_event_attr: the same for 32 and 64 bits. */
 struct upmu_perf_attr {
     uint32_t type;          /* enum upmu_perf_type, or that of a PMU */
-    uint32_t size;          /* bytes that the program knows of */
+    uint32_t size;          /* bytes of this structure that the program gives */
     uint64_t config;        /* the event of the type */
-    uint64_t sample_period; /* or, with UPMU_PERF_FREQ, samples a second */
+    uint64_t sample_period; /* events between two samples; with UPMU_PERF_FREQ: samples a second */
     uint64_t sample_type;   /* UPMU_PERF_SAMPLE_... */
     uint64_t read_format;   /* UPMU_PERF_READ_... */
     uint64_t flags;         /* UPMU_PERF_DISABLED and so on, and UPMU_PERF_PRECISE */
-    uint32_t wakeup;        /* samples, or bytes with UPMU_PERF_WATERMARK */
+    uint32_t wakeup;        /* a reader is woken after so many samples; with UPMU_PERF_WATERMARK: bytes */
     uint32_t bp_type;
     uint64_t config1;
     uint64_t config2;
@@ -44,13 +45,13 @@ struct upmu_perf_attr {
     uint64_t config3;
 };
 
-/* upmu_perf_attr.type.  PMUs have types from UPMU_PERF_TYPE_PMU on. */
+/* upmu_perf_attr.type.  Linux gives its other PMUs numbers above these. */
 enum upmu_perf_type {
     UPMU_PERF_TYPE_HARDWARE = 0,
     UPMU_PERF_TYPE_SOFTWARE = 1,
     UPMU_PERF_TYPE_TRACEPOINT = 2,
     UPMU_PERF_TYPE_CACHE = 3,
-    UPMU_PERF_TYPE_RAW = 4, /* on x86 the PMU of the CPU, too */
+    UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
     UPMU_PERF_TYPE_BREAKPOINT = 5
 };
 
@@ -101,7 +102,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_INHERIT_THREAD (UINT64_C(1) << 35)
 #define UPMU_PERF_REMOVE_ON_EXEC (UINT64_C(1) << 36)
 #define UPMU_PERF_SIGTRAP (UINT64_C(1) << 37)
-#define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* all that are known */
+#define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.sample_type. */
 #define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
@@ -115,31 +116,34 @@ enum upmu_perf_software {
 #define UPMU_PERF_SAMPLE_PHYS_ADDR (UINT64_C(1) << 19)
 #define UPMU_PERF_SAMPLE_CGROUP (UINT64_C(1) << 21)
 #define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
-#define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* all that are known */
+#define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.branch_sample_type. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
 #define UPMU_PERF_BRANCH_USER UINT64_C(1)
-#define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* all that are known */
+#define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* mask of all known bits */
 
-/* Bits of upmu_perf_attr.read_format: what follows a value, or the values of a group. */
+/*
+ * Bits of upmu_perf_attr.read_format: the words that a read gives beside values (perf_event_open(2), "Reading
+ * results").
+ */
 #define UPMU_PERF_READ_ENABLED (UINT64_C(1) << 0)
 #define UPMU_PERF_READ_RUNNING (UINT64_C(1) << 1)
 #define UPMU_PERF_READ_ID (UINT64_C(1) << 2)
 #define UPMU_PERF_READ_GROUP (UINT64_C(1) << 3)
 #define UPMU_PERF_READ_LOST (UINT64_C(1) << 4)
-#define UPMU_PERF_READS ((UINT64_C(1) << 5) - 1u) /* all that are known */
+#define UPMU_PERF_READS ((UINT64_C(1) << 5) - 1u) /* mask of all known bits */
 
-/* Bits of the last argument of the call. */
+/* Bits of the last argument of perf_event_open, `flags`. */
 #define UPMU_PERF_FLAG_NO_GROUP (UINT64_C(1) << 0)
 #define UPMU_PERF_FLAG_OUTPUT (UINT64_C(1) << 1)
 #define UPMU_PERF_FLAG_PID_CGROUP (UINT64_C(1) << 2)
 #define UPMU_PERF_FLAG_CLOEXEC (UINT64_C(1) << 3)
-#define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* all that are known */
+#define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* mask of all known bits */
 
 /* ---- ioctl ---- */
 
-/* Commands.  With UPMU_PERF_IOC_FLAG_GROUP as argument the first two and RESET act on the whole group. */
+/* Commands.  With UPMU_PERF_IOC_FLAG_GROUP as argument, ENABLE, DISABLE and RESET act on the whole group. */
 #define UPMU_PERF_IOC_ENABLE 0x2400u
 #define UPMU_PERF_IOC_DISABLE 0x2401u
 #define UPMU_PERF_IOC_REFRESH 0x2402u
@@ -154,7 +158,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_IOC_MODIFY_ATTRIBUTES 0x4008240bu
 #define UPMU_PERF_IOC_FLAG_GROUP 1u
 
-/* The commands whose numbers contain the size of a pointer, as programs of 32 bits have them. */
+/* Commands whose numbers contain the size of a pointer, with the numbers that programs of 32 bits use. */
 #define UPMU_PERF_IOC_SET_FILTER_32 0x40042406u
 #define UPMU_PERF_IOC_ID_32 0x80042407u
 #define UPMU_PERF_IOC_QUERY_BPF_32 0xc004240au

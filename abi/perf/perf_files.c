@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs read of a kernel's files about events: the PMU of the CPUs, its raw words by fields, its generic
+ * The files of a kernel that programs read about events: the PMU of the CPUs, the fields of its raw words, its generic
  * events in these fields, and limits.
  *
  * Source of the fields: Linux 6.12, arch/x86/events/intel/core.c and amd/core.c (format attributes),
@@ -15,7 +15,7 @@
 /* A field of raw words. */
 struct field {
     const char *path, *text;
-    uint32_t capability; /* that the PMU has; 0: any */
+    uint32_t capability; /* bits of upmu_pmu.capabilities that a PMU with this field has */
 };
 
 static const struct field intel_fields[] = {
@@ -38,7 +38,7 @@ static const struct field amd_fields[] = {
     {CPU "format/cmask", "config:24-31\n", 0},     {NULL, NULL, 0},
 };
 
-/* By the number of the generic event. */
+/* Paths of generic events, by their numbers (config of UPMU_PERF_TYPE_HARDWARE). */
 static const char *const generic[UPMU_PERF_HARDWARE_EVENTS] = {CPU "events/cpu-cycles",
                                                                CPU "events/instructions",
                                                                CPU "events/cache-references",
@@ -52,7 +52,7 @@ static const char *const generic[UPMU_PERF_HARDWARE_EVENTS] = {CPU "events/cpu-c
 
 /* ---- Texts ---- */
 
-/* A value of 12 bits at most, in two digits or three. */
+/* Add a value of 12 bits at most in hexadecimal, with two digits or three. */
 static void text_add_value(struct upmu_perf_text *text, const char *before, uint32_t value)
 {
     const char *digit = "0123456789abcdef";
@@ -89,7 +89,10 @@ static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, cons
     emit(perf->context, path, text.bytes);
 }
 
-/* The fields of a generic event's word, as Linux writes them. An event that the CPU lacks has no file. */
+/*
+ * Emit the file of a generic event: the fields of its word, as Linux writes them. An event that the CPU lacks has no
+ * file.
+ */
 static void emit_event(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu, unsigned number)
 {
     const struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE, .config = number};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group is one session: the enabled events of its hardware, in the order of their opens. Every change of a group
- * (an event more or less, one that is enabled or disabled) stops it, which adds what the session has counted to its
- * events, and makes the session anew.
+ * A group is one session, with the enabled hardware events of the group in the order of their opens. Every change of a
+ * group (an event more or less, an event enabled or disabled) stops the session, adds its counts to the events, and
+ * makes the session anew.
  */
 #include "abi/perf/perf_core.h"
 #include <upmu/session.h>
@@ -47,7 +47,10 @@ void upmu_perf_leave_task(struct upmu_perf_event *event)
 
 /* ---- The session ---- */
 
-/* The CPU that runs the task of a group, if it is a task's; the CPU of the group otherwise. NULL: none that counts. */
+/*
+ * Return the CPU that runs the task of a group; for a group of a CPU, that CPU. NULL: the task does not run, or the CPU
+ * is offline or has no PMU.
+ */
 static struct upmu_cpu *place_of(const struct upmu_perf_event *leader)
 {
     const struct upmu_perf *perf = leader->perf;
@@ -72,7 +75,10 @@ static enum upmu_status session_attach(struct upmu_session *session, const struc
     return status == UPMU_OK ? upmu_session_attach_thread(session, &leader->task->thread, cpu) : status;
 }
 
-/* Make a session of events of a group: of the enabled ones, or (`all`) of all and `more`. */
+/*
+ * Make a session of events of a group: of the enabled ones, or (`all`) of all of them, and of `more` if it is not NULL.
+ * *out_events: how many hardware events these are.
+ */
 static enum upmu_status session_make(struct upmu_session *session, struct upmu_perf_event *leader, bool all,
                                      const struct upmu_perf_event *more, unsigned *out_events)
 {
@@ -113,7 +119,10 @@ int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event 
 
 /* ---- Start and stop ---- */
 
-/* No event of a group counts. The session is given back by the next stop, if its CPU cannot be reached now. */
+/*
+ * Mark a group as failed and close its session: no event of it counts. If the session's CPU cannot be reached now, the
+ * next upmu_perf_group_stop() closes the session.
+ */
 static void group_fail(struct upmu_perf_event *leader)
 {
     leader->failed = true;
@@ -167,7 +176,7 @@ int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
     return upmu_perf_errno(status);
 }
 
-/* Keep in an event what its detached session has counted. */
+/* Store in an event its count and times, after its group's session was detached. The event counts no more. */
 static void event_keep(struct upmu_perf_event *event)
 {
     struct upmu_count count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of children. A new task gets a copy of each group that is inherited, which counts it from its first
- * instruction; a program reads the sum of the event that it opened, of its copies, and of the copies of tasks that
- * have ended.
+ * Inherited events. A new task gets a copy of each group that is to be inherited, which counts the task from its first
+ * instruction. A program reads the sum of the event that it opened, of that event's copies, and of the copies of tasks
+ * that have ended.
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
@@ -40,7 +40,7 @@ void upmu_perf_child_end(struct upmu_perf_event *event)
     event->perf->give(event->perf->context, event);
 }
 
-/* A copy of an event for a child. Its count and times begin at 0. NULL: the host has no memory. */
+/* Make a copy of an event for a child. Its count and times begin at 0. NULL: the host has no memory. */
 static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, struct upmu_perf_task *child)
 {
     struct upmu_perf_event *copy = event->perf->take(event->perf->context);
@@ -60,7 +60,7 @@ static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, s
     return copy;
 }
 
-/* The child inherits a group: its events are copied in their order. False: the host has no memory. */
+/* Each copy knows the event that a program opened, also where the parent's event is itself inherited. */
 bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child)
 {
     struct upmu_perf_event *first = NULL;

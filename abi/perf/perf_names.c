@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types and configurations of perf_event_open to events of a PMU. Generic events and those of caches are names of our
- * catalogues, so each PMU counts them by the words that it has there; raw words go through the same encoder as those of
- * a user's text, which refuses bits that no session may set.
+ * Types and configurations of perf_event_open as events of a PMU. Generic events and those of caches are names of
+ * upmu's catalogues, so each PMU counts them by the words that its catalogue has for them. Raw words go through the
+ * encoder of a user's text, which refuses bits that no session may set.
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
@@ -11,7 +11,7 @@ static const char *const hardware[UPMU_PERF_HARDWARE_EVENTS] = {
     "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
     "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
 static const char *const cache[UPMU_PERF_CACHES] = {"L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"};
-/* By operation; of each whether it is an access or a miss. */
+/* Endings of names, by operation; of each operation: all accesses, misses. */
 static const char *const access_of[UPMU_PERF_CACHE_OPERATIONS][UPMU_PERF_CACHE_RESULTS] = {
     {"-loads", "-load-misses"}, {"-stores", "-store-misses"}, {"-prefetches", "-prefetch-misses"}};
 
@@ -33,7 +33,7 @@ static void text_add_hex(struct upmu_perf_text *text, const char *before, uint64
     upmu_perf_text_add(text, digits);
 }
 
-/* The name of an event of a cache. False: there is no such cache, operation or result. */
+/* Add the name of a cache event. False: there is no such cache, operation or result. */
 static bool text_add_cache(struct upmu_perf_text *text, uint64_t config)
 {
     uint64_t which = config & 255u, operation = config >> 8 & 255u, result = config >> 16;
@@ -45,7 +45,10 @@ static bool text_add_cache(struct upmu_perf_text *text, uint64_t config)
     return true;
 }
 
-/* Bits of a raw word of x86 that attributes say: user, kernel, interrupt, enable. Linux ignores them as well. */
+/*
+ * Bits of a raw word of x86 that attr.flags decide in its place: user, kernel, interrupt, enable. Linux ignores them,
+ * too.
+ */
 #define RAW_OTHERS UINT64_C(0x530000)
 
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu)

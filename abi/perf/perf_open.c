@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Open and close: what perf_event_open answers, in Linux's order, and which group an event belongs to.
+ * Open and close: the answers of perf_event_open, in the order of Linux's checks, and the group that an event belongs
+ * to.
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
 
-#define MOST_READ 16384u /* bytes of a read */
+#define MOST_READ 16384u /* Linux's limit for the bytes of a read */
 
-/* A request of a program, beside its attributes. */
+/* The arguments of perf_event_open, except the attributes, and what the checks find out. */
 struct request {
     struct upmu_perf *perf;
     uint32_t caller;
     int32_t pid, cpu;
     int group_file;
     uint64_t flags;
-    struct upmu_perf_event *leader; /* of the group that the event joins, or NULL */
-    bool may;                       /* the caller may observe the task */
+    struct upmu_perf_event *leader; /* leader of the group that the event joins; NULL: it is to lead a group itself */
+    bool may;                       /* find_task() says that the caller may observe the task */
 };
 
-/* The PMU that counts an event of hardware; NULL: none. */
+/*
+ * Return the PMU that counts a hardware event: that of the request's CPU, or the machine's first one if the request
+ * names no CPU or one that is offline; NULL: there is none.
+ */
 static const struct upmu_pmu *pmu_of(const struct request *request)
 {
     const struct upmu_perf *perf = request->perf;
@@ -27,7 +31,10 @@ static const struct upmu_pmu *pmu_of(const struct request *request)
     return cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
 }
 
-/* Groups of processes (cgroups) have no descriptors here: a pid is none. */
+/*
+ * Is the request for a group of processes (cgroup), so that `pid` is a descriptor? Hosts of this layer have none: such
+ * a request is refused by check_type().
+ */
 static bool is_of_cgroup(const struct request *request)
 {
     return request->flags & UPMU_PERF_FLAG_PID_CGROUP;
@@ -79,7 +86,7 @@ static int check_software(const struct upmu_perf_event *event)
     return event->attr.config < UPMU_PERF_SOFTWARE_EVENTS ? 0 : -UPMU_PERF_ENOENT;
 }
 
-/* Rights on hardware by `paranoid`, where the host has no hook of its own. */
+/* May the caller use an event that needs these UPMU_RIGHT_ rights? The host's hook says so, or else `paranoid`. */
 static bool may_use(const struct request *request, const struct upmu_event *event, uint32_t rights)
 {
     const struct upmu_perf *perf = request->perf;
@@ -124,7 +131,7 @@ static int check_type(const struct request *request, struct upmu_perf_event *eve
     return error ? error : upmu_perf_attr_callers(request->perf, &event->attr);
 }
 
-/* Rights on the target, and whether it is there. */
+/* Check the caller's rights on the target, and whether a CPU that is the target is online. */
 static int check_context(const struct request *request, const struct upmu_perf_event *event)
 {
     if (event->of_task)
@@ -151,7 +158,10 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
 /* ---- Open ---- */
 
-/* The event joins its group, or is one of its own, and counts if it is to: an event that cannot is refused. */
+/*
+ * Put an event into its group (`leader` is itself: a new one), and start the group. Returns 0, or why the event cannot
+ * count with its group; then the event has left again.
+ */
 static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
     bool had_failed = leader->failed;
@@ -169,7 +179,7 @@ static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *lea
         return 0;
     leader->failed = had_failed;
     if (upmu_perf_remove(event))
-        return 0; /* it stays, and does not count */
+        return 0; /* a CPU cannot be reached: the event stays open, and does not count */
     event->perf->events--;
     return error;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Software events. The host notes what happens, once for the task and once for the CPU; an event is the difference
- * between what was noted when it began to count and now, so that a note costs the same however many events there are.
+ * Software events. The host notes what happens, once for the task and once for the CPU. The count of an event is the
+ * difference between the sum of the notes now and their sum when the event began to count, so that a note costs the
+ * same however many events there are.
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
@@ -16,7 +17,7 @@ static const struct upmu_perf_notes *notes_of(const struct upmu_perf_event *even
     return event->task ? &event->task->notes : &event->perf->cpus[event->cpu].notes;
 }
 
-/* The clock of an event's target: the time that its task ran, or the time. */
+/* Return the clock of an event's target: for a task the time that it has run, for a CPU the present time. */
 static uint64_t target_ns(const struct upmu_perf_event *event)
 {
     const struct upmu_perf_notes *notes = notes_of(event);
@@ -44,7 +45,10 @@ static bool is_clock(const struct upmu_perf_event *event)
     return event->attr.config == UPMU_PERF_CPU_CLOCK || event->attr.config == UPMU_PERF_TASK_CLOCK;
 }
 
-/* Return how much has happened of an event's kind: of a clock in 64 bits, else as wide as a note. */
+/*
+ * Return the total of an event's kind for its target: ns of a clock in 64 bits, else a sum of notes as wide as
+ * uintptr_t.
+ */
 static uint64_t event_total(const struct upmu_perf_event *event)
 {
     switch (event->attr.config) {
@@ -63,7 +67,7 @@ static uint64_t event_total(const struct upmu_perf_event *event)
     }
 }
 
-/* Return how much has happened since the event began to count. */
+/* Return how much event_total() has grown since the event began to count. */
 static uint64_t event_total_since(const struct upmu_perf_event *event)
 {
     uint64_t more = event_total(event) - event->since;

@@ -13,7 +13,10 @@ void upmu_perf_task_init(struct upmu_perf_task *task, uint32_t pid, uint32_t tid
 
 /* ---- Switches ---- */
 
-/* Software events of a task that count on one CPU alone begin and end there with it. */
+/*
+ * Begin (limited_begin) or end (limited_end) the software events of a task that count on one CPU alone, when the task
+ * is switched to or from.
+ */
 static void limited_begin(const struct upmu_perf_task *task)
 {
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
@@ -60,7 +63,7 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
 
 /* ---- exec and exit ---- */
 
-/* Events of a group that wait for exec begin. */
+/* Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. */
 static void group_exec(struct upmu_perf_event *leader)
 {
     if (upmu_perf_group_stop(leader))
@@ -73,7 +76,10 @@ static void group_exec(struct upmu_perf_event *leader)
     (void)upmu_perf_group_start(leader);
 }
 
-/* Events that end with exec leave their groups and the task; those of a child have no descriptor, and end. */
+/*
+ * Take the events with UPMU_PERF_REMOVE_ON_EXEC out of their groups and the task. Inherited ones have no descriptor,
+ * and end.
+ */
 static int task_remove_events(struct upmu_perf_task *task)
 {
     struct upmu_perf_event *event = task->events;
@@ -92,7 +98,10 @@ static int task_remove_events(struct upmu_perf_task *task)
     return error;
 }
 
-/* All events leave the task. Groups stay, and can be read by their descriptors; those of a child have none, and end. */
+/*
+ * Stop and take all events out of the task. Their groups stay, and can be read by their descriptors; inherited events
+ * have no descriptor, and end.
+ */
 static int task_end_events(struct upmu_perf_task *task)
 {
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task) {
@@ -134,7 +143,7 @@ int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *chi
         if (event->leader != event || !(event->attr.flags & inherit) ||
             (event->attr.flags & UPMU_PERF_INHERIT_THREAD && !is_thread) || upmu_perf_group_copy(event, child))
             continue;
-        (void)upmu_perf_exit(child); /* the copies that were made have counted nothing */
+        (void)upmu_perf_exit(child); /* end the copies that were made: none has counted */
         return -UPMU_PERF_ENOMEM;
     }
     return 0;

@@ -31,7 +31,8 @@ extern "C" {
 struct upmu_pfm_owner {
     void *host;             /* for the host's use */
     uint32_t most_contexts; /* at a time; 0: any number */
-    size_t most_bytes;      /* most bytes of its contexts' memory, as in upmu_pfm_memory; 0: any number */
+    /* bytes of sets, vectors, messages and samples of all its contexts together; 0: any number */
+    size_t most_bytes;
     /* private */
     uint32_t contexts;
     size_t bytes;
@@ -43,7 +44,7 @@ struct upmu_pfm_owner {
 #define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED
 #define UPMU_PFM_ADDRESSES UPMU_RIGHT_ADDRESSES
 
-/* Functions of the host, given once. A member that is 0 has a default. */
+/* Functions and limits of the host, for all contexts. A hook that is NULL has a default. */
 struct upmu_pfm {
     struct upmu_machine *machine; /* the machine whose CPUs count */
     void *context;                /* first argument of each function */
@@ -52,8 +53,8 @@ struct upmu_pfm {
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
     /* In these functions `owner` is the context's owner; NULL if it was NULL when the context was created. */
     /*
-     * May the owner create a context with these flags? NULL: any, but for contexts of a CPU, which count all threads
-     * there.
+     * May the owner create a context with these flags (PFM_FL_)? Hook NULL: any context except one of a CPU, which
+     * counts all threads there.
      */
     bool (*may_create)(void *context, struct upmu_pfm_owner *owner, uint32_t flags);
     /*
@@ -70,7 +71,8 @@ struct upmu_pfm {
                                        struct upmu_cpu **out_cpu);
     /* Return the CPU with a number; NULL: the owner may not monitor such a CPU. */
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
-    const struct upmu_format *const *formats; /* the host's formats; the last pointer is NULL */
+    /* the sampling formats that programs may name; the last pointer is NULL */
+    const struct upmu_format *const *formats;
     const struct upmu_notify *notify;
     uint32_t most_contexts; /* most contexts of all owners together; 0: any number */
     /* private */
@@ -81,15 +83,15 @@ struct upmu_pfm {
 struct upmu_pfm_set {
     bool used;
     uint16_t number;
-    uint32_t pmds;                      /* counters whose PMD the program has written */
-    uint32_t narrow;                    /* those of `pmds` without 64-bit emulation */
-    uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows of PMCs that the program has written */
-    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the core's set; 0xff: no event */
-    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD before the next set */
+    uint32_t pmds;                      /* mask of counters whose PMD the program has written */
+    uint32_t narrow;                    /* mask of counters whose PMC was written with PFM_PMCFL_NO_EMUL64 */
+    uint32_t pmcs[UPMU_REGISTERS / 32]; /* bit n: the program has written the PMC of row n */
+    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the session's set; 0xff: no event */
+    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD that are left until the switch to the next set */
     uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when the count of its event was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* the core's set for this one; unused in set 0 */
+    struct upmu_set own; /* set of the session's chain for this one; set 0 has the session's first set */
 };
 
 /* Memory of one context, which stays until the context's last reference is given up. */
@@ -104,7 +106,7 @@ struct upmu_pfm_memory {
     size_t ring_bytes;         /* of `ring` */
 };
 
-/* A context, to which a descriptor refers. */
+/* A context: the object behind a descriptor of perfmon2. */
 struct upmu_pfm_context {
     struct upmu_session session; /* the session that the context drives */
     /* private */
@@ -122,9 +124,9 @@ struct upmu_pfm_context {
  * give to NULL). Without PFM_FL_SMPL_FMT name, argument and size must be 0. `name` is the host's copy. A context whose
  * owner may not have UPMU_PFM_ADDRESSES hides the kernel's addresses (upmu_session_hide_kernel()).
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, arguments that do not agree with them, or a CPU's context that blocks);
- * UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all or of the owner, its most_bytes,
- * memory); UPMU_ERR_NO_PMU; the status that the format returns.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, arguments that do not agree with them, an unknown format, or a CPU's
+ * context that blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all or of the owner,
+ * its most_bytes, no set or too little memory for samples); UPMU_ERR_NO_PMU; the status that the format returns.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -136,8 +138,9 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
 void upmu_pfm_share(struct upmu_pfm_context *context);
 
 /*
- * close(): give up a reference. The last one ends the session; *out_last: its memory may be freed. If the session could
- * not be stopped here, the status is that of upmu_session_close(), and the reference stays.
+ * close(): give up a reference to a context. Giving up the last one closes the session, and *out_last is true: the
+ * context's memory may be freed. If the session could not be stopped here, the status is that of upmu_session_close(),
+ * and the reference stays.
  *
  * Context: as upmu_session_close().
  */
@@ -176,10 +179,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint32_t flags);
 
 /*
- * pfm_start(), pfm_stop(): start and stop a context. `set` is used with PFM_STARTFL_SET.
+ * pfm_start(), pfm_stop(): start and stop a context. `set` is used with PFM_STARTFL_SET, and must be 0 without it.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded); a failure of
- * upmu_session_start() or upmu_session_stop().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded; PFM_STARTFL_RESTART: neither
+ * masked nor running); a failure of upmu_session_start(), upmu_session_stop(), upmu_session_switch() or
+ * upmu_session_restart().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -188,11 +192,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags);
 
 /*
- * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets(): create and delete sets, and describe them.
+ * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets(): create, delete and describe sets. Creating a set
+ * that exists changes its flags and timeout.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, flag, reserved field, no such set); UPMU_ERR_NO_SPACE (vector,
- * memory.set_count); UPMU_ERR_STATE (creating or deleting while loaded); UPMU_ERR_PORT (copying failed); a failure
- * of upmu_session_add_set().
+ * memory.set_count); UPMU_ERR_STATE (creating or deleting while loaded); UPMU_ERR_HOOK_MISSING (PFM_SETFL_TIME_SWITCH,
+ * and the port has no clock); UPMU_ERR_PORT (copying failed); a failure of upmu_session_add_set() or
+ * upmu_session_remove_set().
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -206,16 +212,18 @@ enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void
  * read(): copy messages to the program, only whole ones, and no more than the queue holds. The cost of a call depends
  * on the number of messages in the queue, not on `bytes`.
  *
- * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (`bytes` is not a multiple of a message); UPMU_ERR_END (there is no
- * message); UPMU_ERR_PORT (copying failed: the messages are lost).
+ * Returns UPMU_OK, with the bytes that were copied in *out_bytes; UPMU_ERR_INVALID (`bytes` is 0 or not a multiple of a
+ * message); UPMU_ERR_END (there is no message); UPMU_ERR_PORT (a message could not be copied and is lost; *out_bytes
+ * are those of the messages before it).
  * Context: any; one reader at a time.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes);
 
 /*
- * The calls of section 9, which do the same with structures of their own; `count` elements, at least 1. Returns and
- * context: as above.
+ * The calls of section 9 of the rationale, each as the call of section 10 above with the like name, but with structures
+ * of their own (pfm.h); `count` elements, at least 1. Returns and context: as those calls; UPMU_ERR_PORT, too, where a
+ * structure cannot be copied.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,

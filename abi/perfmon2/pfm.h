@@ -9,21 +9,21 @@
 
 #include <stdint.h>
 
-/* Words in the bit vectors of registers. A register's number is its row in the PMU's register table. */
+/* Words of 64 bits in the bit vectors of registers. Bit n is register n, the row n of the PMU's register table. */
 #define PFM_PMC_BV 4
 #define PFM_PMD_BV 4
 
 /* pfm_create_context() */
-#define PFM_FL_NOTIFY_BLOCK 0x01 /* block the task while a message waits */
+#define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as it masks the session */
 #define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
 #define PFM_FL_SMPL_FMT 0x04     /* a sampling format is named */
-#define PFM_FL_OVFL_NO_MSG 0x08  /* no messages */
+#define PFM_FL_OVFL_NO_MSG 0x08  /* overflows make no messages */
 
 /* pfm_start() */
-#define PFM_STARTFL_SET 0x1     /* the call gives the set to begin with */
-#define PFM_STARTFL_RESTART 0x2 /* go on after a message */
+#define PFM_STARTFL_SET 0x1     /* the call's argument `set` is the set to begin with */
+#define PFM_STARTFL_RESTART 0x2 /* end the mask of a session that a message has masked */
 
-#define PFM_PMCFL_NO_EMUL64 0x1 /* the counter keeps the hardware's width */
+#define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD has the width of the hardware's counter */
 
 struct pfarg_pmc {
     uint16_t reg_num;
@@ -33,7 +33,7 @@ struct pfarg_pmc {
     uint64_t reg_reserved2[4];
 };
 
-#define PFM_PMDFL_SMPL 0x1        /* the fields for sampling are used */
+#define PFM_PMDFL_SMPL 0x1        /* reg_reset_pmds, reg_smpl_pmds and reg_smpl_eventid are used */
 #define PFM_PMDFL_SWITCH 0x2      /* reg_ovfl_switch_cnt is used */
 #define PFM_PMDFL_OVFL_NOTIFY 0x4 /* an overflow makes a message */
 #define PFM_PMDFL_RANDOM 0x8      /* reset values are made random by reg_random_mask */

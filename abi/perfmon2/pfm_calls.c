@@ -20,7 +20,8 @@ _Static_assert(sizeof(struct pfarg_ctx) == 40 && sizeof(struct pfarg_pmc9) == 48
 /*
  * ---- Life ----
  *
- * A message can block a thread. The thread continues when the mask ends: by restart, start, stop, unload or close.
+ * A message can block a thread, and masks the session. The thread continues when the session is no longer masked: by
+ * restart, start, stop, unload or close.
  */
 
 static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
@@ -87,15 +88,15 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
 }
 
 /*
- * Add a reference by an atomic addition: programs duplicate and close descriptors of one context on several CPUs at
- * once.
+ * Add a reference by an atomic addition, because programs duplicate and close descriptors of one context on several
+ * CPUs at once.
  */
 void upmu_pfm_share(struct upmu_pfm_context *context)
 {
     __atomic_fetch_add(&context->references, 1u, __ATOMIC_RELAXED);
 }
 
-/* Give up a reference that is not the last one; false: the reference is the last one. */
+/* Subtract a reference that is not the last one; false: it is the last one, and stays. */
 static bool give_up(struct upmu_pfm_context *context)
 {
     uint32_t now = __atomic_load_n(&context->references, __ATOMIC_ACQUIRE);
@@ -155,7 +156,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
         return UPMU_ERR_INVALID;
     if (context->session.state != UPMU_SESSION_DETACHED)
         return UPMU_ERR_STATE;
-    /* The kernel may have detached the session, because its target has ended. */
+    /* The library may have detached the session, because its target has ended. */
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
@@ -206,7 +207,10 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
             return upmu_session_restart(session);
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
-        /* The session may have been masked until its registers were written: a message still waits for the restart. */
+        /*
+         * The session may have been masked by a message until its registers were written. Then a thread may still be
+         * blocked until this restart.
+         */
         upmu_message_restarted(session);
         return UPMU_OK;
     }
@@ -255,7 +259,10 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
     *out_bytes = 0;
     if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
-    /* Copy no more messages than the queue holds: otherwise new ones could keep the reader here. */
+    /*
+     * Copy no more messages than the queue can hold: otherwise messages that come meanwhile could keep the loop from
+     * ending.
+     */
     for (uint32_t left = context->memory.message_count; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;

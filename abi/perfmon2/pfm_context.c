@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sets of a context by number, and vectors of its caller, for the files of all calls.
- */
+/* Functions for all files of this layer: find a set of a context by its number, copy a vector from a program. */
 #include <upmu/set.h>
 #include <abi/perfmon2/pfm_core.h>
 

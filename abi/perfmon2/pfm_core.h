@@ -17,23 +17,27 @@ static inline const struct upmu_pmu *upmu_pfm_pmu(const struct upmu_pfm_context 
 /* Return the set with a number; NULL: the context has none. */
 struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number);
 
-/* Return the set of the session's chain that stands for a set of the context. */
+/* Return the set of the session's chain with the number of a context's set; set->own, if the chain has none. */
 struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set);
 
-/* Copy a vector of elements into memory.vector; *out_count: how many elements. */
+/*
+ * Copy a vector of `bytes` from the program into memory.vector; *out_count: how many elements of `element` bytes.
+ * Returns UPMU_OK; UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_INVALID (not a whole number of
+ * elements, or none); UPMU_ERR_PORT (copying failed).
+ */
 enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
                                 size_t *out_count);
 
 /* Return the counter whose PMD has this number, or UPMU_NO_COUNTER. */
 unsigned upmu_pfm_counter(const struct upmu_pmu *pmu, unsigned number);
 
-/* May a program write this PMC? */
+/* Is this the number of a PMC, which programs may write? */
 bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number);
 
 /* Set the bit of a register's number in a bit vector. */
 void upmu_pfm_set_bit(uint64_t *bits, unsigned number);
 
-/* Write PMCs, write PMDs, read PMDs: `count` elements, which are in memory.vector. */
+/* Write PMCs, write PMDs, read PMDs: the `count` elements in memory.vector. fill_pmds() stores the values there. */
 enum upmu_status upmu_pfm_take_pmcs(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t count);
@@ -41,17 +45,20 @@ enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t cou
 /* Does a hook give the context's owner these rights (UPMU_PFM_) for an event? */
 bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_event *event, uint32_t rights);
 
-/* May the owner use all events that the session has now? */
+/* May the owner use all events that the sets of the session have now? */
 bool upmu_pfm_may_use_all(struct upmu_pfm_context *context);
 
 /*
- * Count a context and its memory as its owner's; false: a limit would be passed. upmu_pfm_discharge() takes the same
- * off again.
+ * Add a context and its memory to the sums of all owners and of this one; false: a limit would be passed, and nothing
+ * was added. upmu_pfm_discharge() subtracts the same again.
  */
 bool upmu_pfm_account(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);
 void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);
 
-/* Make events from the registers of all sets, in a detached session. */
+/*
+ * Make the events of all sets anew from the registers that the program wrote. The session must be detached.
+ * UPMU_ERR_NOT_PERMITTED: the owner may not use one of them.
+ */
 enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 
 /* Read the value of a PMD as of now. Returns UPMU_OK or a failure of upmu_set_read(). */
@@ -61,10 +68,13 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 /* Return the value that a PMD was last set to, by an overflow or by its program. */
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter);
 
-/* Return the counters of the PMDs that a message is about. */
+/* Return the mask of the counters whose PMDs a message reports. */
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message);
 
-/* Keep the values of all PMDs, and which counters waiting messages are about, after the session was detached. */
+/*
+ * Store the present values of all PMDs in the context, and let the messages in the queue name counters in place of
+ * events. Called after the session was detached; then the sets have no events until upmu_pfm_build().
+ */
 void upmu_pfm_keep(struct upmu_pfm_context *context);
 
 #endif

@@ -11,7 +11,7 @@
 #include <upmu/set.h>
 #include <abi/perfmon2/pfm_core.h>
 
-/* The longest period. A PMD that is further from its overflow begins with this period. */
+/* The longest period of an event. A PMD that is further from its overflow begins with this period. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
 /* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
@@ -22,7 +22,7 @@
 #define FIXED_USR 2u
 #define FIXED_ANY 4u
 
-/* The events of the fixed counters as select words (Intel SDM vol 3, architectural events). */
+/* The events of the fixed counters, by their numbers, as select words (Intel SDM vol 3, architectural events). */
 static const uint16_t fixed_code[] = {0x00c0, 0x003c, 0x0300, 0x0400};
 
 static bool is_netburst(const struct upmu_pmu *pmu)
@@ -54,13 +54,16 @@ static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set
            (field & FIXED_ANY ? SELECT_ANY : 0);
 }
 
-/* Was this row written with a value that is not 0, and does it belong to no counter? */
+/*
+ * Is this row a payload register or ESCR that the program has set: a row of no counter, written with another value than
+ * 0?
+ */
 static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned row)
 {
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* Make the event of a select word, with the payload register (NetBurst: the ESCR) that the word uses. */
+/* Make the event of a select word, with the value of the payload register (NetBurst: the ESCR) that the word uses. */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {
@@ -104,7 +107,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     return UPMU_OK;
 }
 
-/* Return the events of a set that count for some PMDs; a PMD without event has none. */
+/* Return the mask of the events of a set that count for the PMDs of a bit vector. */
 static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
 {
     uint32_t events = 0;
@@ -145,7 +148,10 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
 }
 
-/* Let a new event continue at the value of its PMD. An overflow resets a PMD that counts to the value last written. */
+/*
+ * Let a new event continue at the value of its PMD. `origin`, the value at the count 0, is the value last written, to
+ * which overflows of other PMDs reset a PMD that counts.
+ */
 static enum upmu_status go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
@@ -240,7 +246,7 @@ uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_s
     return context->loaded && progress.reset ? UINT64_C(0) - progress.reset : set->pmd[counter].reg_last_reset_val;
 }
 
-/* The `type` of a message whose `events` are counters, not events. */
+/* upmu_message.type of a message whose `events` is a mask of counters, not of events. */
 #define ABOUT_COUNTERS (UPMU_MESSAGE_OVERFLOW + 1u)
 
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message)
@@ -256,7 +262,7 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
     return counters;
 }
 
-/* Messages in the queue name events by numbers that are about to change: let them name counters. */
+/* Let a message in the queue name counters, because events are about to get other numbers. */
 static void name_counters(void *context, struct upmu_message *message)
 {
     message->events = upmu_pfm_overflowed(context, message);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write and read registers. A vector is fetched as a whole and checked as a whole, and only then takes effect.
+ * Write and read registers. A vector is copied from the program as a whole, checked as a whole, and only then takes
+ * effect.
  */
 #include <upmu/pmu.h>
 #include <upmu/session.h>
@@ -61,7 +62,7 @@ static bool all_zero(const void *bytes, size_t count)
     return !count;
 }
 
-/* Do all bits of a vector stand for PMDs that exist? */
+/* Are all bits of a bit vector numbers of PMDs that exist? */
 static bool are_pmds(const struct upmu_pmu *pmu, const uint64_t *bits)
 {
     for (unsigned number = 0; number < 64u * PFM_PMD_BV; number++)
@@ -83,7 +84,10 @@ static enum upmu_status check_pmc(struct upmu_pfm_context *context, const struct
     return pmc->reg_value & ~writable_bits(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
 }
 
-/* The old value of a PMC is kept in the element's reserved words, which were checked to be 0. */
+/*
+ * Until a write has succeeded, the vector's element has the PMC's old value in reg_value, and these bits in
+ * reg_reserved2[0], which was checked to be 0: the PMC was written before; its counter was in `narrow`.
+ */
 #define WAS_WRITTEN 1u
 #define WAS_NARROW 2u
 
@@ -92,7 +96,7 @@ static void change_bit(uint32_t *mask, unsigned bit, bool set)
     *mask = (*mask & ~UPMU_BIT32(bit)) | (set ? UPMU_BIT32(bit) : 0u);
 }
 
-/* Give a register its new value. The element gets the old value in exchange. */
+/* Give a PMC its new value, and store the old one in the element. */
 static void take_pmc(struct upmu_pfm_context *context, struct pfarg_pmc *pmc)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmc->reg_set);
@@ -121,17 +125,23 @@ static void give_pmc_back(struct upmu_pfm_context *context, const struct pfarg_p
         change_bit(&set->narrow, counter, pmc->reg_reserved2[0] & WAS_NARROW);
 }
 
-/* How a loaded session continues with other registers: values are kept, events are made anew. */
+/*
+ * State of a loaded session that let_go() has detached. take_up() attaches the session again: PMDs keep their values,
+ * events are made anew.
+ */
 struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
-    uint32_t due; /* counters of the active set whose long reset is due */
+    uint32_t due; /* mask of counters of the active set whose long reset is due */
     bool loaded;
     uint8_t state;
     uint16_t active;
 };
 
-/* Return the counters of the active set whose long reset is due: events are numbered anew, counters are not. */
+/*
+ * Return the mask of the counters of set `number`, the active one, whose long reset is due. The mask is one of
+ * counters, because events are numbered anew.
+ */
 static uint32_t due_counters(struct upmu_pfm_context *context, unsigned number)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, number);
@@ -145,7 +155,7 @@ static uint32_t due_counters(struct upmu_pfm_context *context, unsigned number)
     return due;
 }
 
-/* Return the events of these counters, which are new. */
+/* Return the mask of the new events for the counters in reload->due. */
 static uint32_t due_events(struct upmu_pfm_context *context, const struct reload *reload)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, reload->active);
@@ -166,7 +176,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     __builtin_memset(reload, 0, sizeof *reload);
     if (!context->loaded)
         return UPMU_OK;
-    /* The session's target has ended: the written values are for the next target. */
+    /* The session was detached because its target has ended: the written values are for the next target. */
     if (session->state == UPMU_SESSION_DETACHED) {
         upmu_pfm_keep(context);
         context->loaded = false;
@@ -259,7 +269,10 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     return UPMU_OK;
 }
 
-/* Does the write change only the value of a counting PMD that no overflow resets? Then nothing else changes. */
+/*
+ * Does the write change only the value of a PMD that counts, and that no overflow of another PMD resets? Then the
+ * session can stay loaded.
+ */
 static bool changes_value_only(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -280,7 +293,7 @@ static enum upmu_status can_read(struct upmu_pfm_context *context, const struct 
                           upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num), &value);
 }
 
-/* Give a PMD its new contents. As in take_pmc(), the element gets the old ones, except number and set. */
+/* Give a PMD its new contents, and store the old ones in the element, except number and set. */
 static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -324,7 +337,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
     for (size_t i = 0; status == UPMU_OK && i < count; i++) {
         status = check_pmd(context, &pmd[i]);
         light = light && status == UPMU_OK && changes_value_only(context, &pmd[i]);
-        /* A write of values alone needs the present counts, which stay in the loaded session. */
+        /* A write of values alone leaves the session loaded, and take_pmd() needs the present counts. */
         if (light)
             status = can_read(context, &pmd[i]);
     }

@@ -28,8 +28,8 @@ bool upmu_pfm_may_use_all(struct upmu_pfm_context *context)
 /* ---- Contexts and memory of an owner ---- */
 
 /*
- * Count one more, unless the limit is reached (0: there is none). Several CPUs may create contexts at once: the limit
- * is never passed, not even for a moment.
+ * Add 1 to *count; false: *count has reached `most` (0: there is no limit). Several CPUs may create contexts at once:
+ * the limit is never passed, not even for a moment.
  */
 static bool take_one(uint32_t *count, uint32_t most)
 {

@@ -42,7 +42,10 @@ struct element9 {
      offsetof(type, reserved) == offsetof(struct element9, reserved))
 _Static_assert(ALIKE(struct pfarg_pmc9) && ALIKE(struct pfarg_pmd9), "one reader serves both");
 
-/* Fetch elements of section 9, and check that fields without a counterpart in section 10 are 0. */
+/*
+ * Copy elements of section 9 from the program, and check that fields without a counterpart in section 10 are 0.
+ * `widened`: bytes of an element of section 10, for which there must be room, too.
+ */
 static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const void *user, unsigned count,
                                        size_t widened)
 {

@@ -64,7 +64,7 @@ static enum upmu_status create_set(struct upmu_pfm_context *context, const struc
     status = upmu_session_add_set(&context->session, fresh ? &set->own : NULL, from->set_id, flags, from->set_timeout);
     if (status != UPMU_OK || !fresh)
         return status;
-    /* Leave `own` as it is: the link of the chain is in it. */
+    /* Leave `own` as it is: the session's chain of sets goes through it. */
     __builtin_memset(set, 0, offsetof(struct upmu_pfm_set, own));
     __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     set->number = from->set_id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, but other numbers (docs/PMC.md).
- * The second half is passed between program and kernel: it has no pointers, and the same bytes for 32 and 64 bits.
+ * The structures from "Between program and kernel" on have no pointers, and the same bytes for 32 and 64 bits.
  */
 #ifndef UPMU_ABI_PMC_PMC_H
 #define UPMU_ABI_PMC_PMC_H
@@ -14,7 +14,10 @@ extern "C" {
 
 #define PMC_VERSION 0x01000000u /* the major number changes with the layouts below */
 
-/* An id: index 9:0, generation 21:10, mode 25:22, class 31:26. A released id is valid again after 4,096 others. */
+/*
+ * An id: bits 9:0 index, 21:10 generation, 25:22 mode, 31:26 class. A released id can be given again after 4,095 other
+ * allocations with the same index.
+ */
 typedef uint32_t pmc_id_t;
 typedef uint64_t pmc_value_t;
 #define PMC_ID_INVALID 0xffffffffu
@@ -37,10 +40,11 @@ enum pmc_disp { PMC_DISP_STANDALONE, PMC_DISP_FREE, PMC_DISP_THREAD, PMC_DISP_UN
 #define PMC_ROW_ANY (-1)
 
 /* Flags of an allocation. */
-#define PMC_F_LOG_PROCCSW (1u << 0) /* the log has a record of each switch away from an attached thread */
-#define PMC_F_EV_PMU (1u << 1)      /* answer: the event is from the catalogue's own source, no alias */
+/* the log gets a record at each switch away from the thread that the PMC is attached to */
+#define PMC_F_LOG_PROCCSW (1u << 0)
+#define PMC_F_EV_PMU (1u << 1)      /* answer: the event has a name in a catalogue (upmu_event_name()) */
 
-/* Capabilities: what a counter can do. They are an answer: what the caller sets there is ignored. */
+/* Capabilities: what a counter can do. Calls return them; what the caller sets in pm_caps is ignored. */
 #define PMC_CAP_INTERRUPT (1u << 0)
 #define PMC_CAP_USER (1u << 1)
 #define PMC_CAP_SYSTEM (1u << 2)
@@ -64,7 +68,7 @@ struct pmc_pmcinfo {
     uint32_t pm_row, pm_class;
     uint32_t pm_width, pm_caps;
     uint32_t pm_enabled, pm_mode;
-    uint32_t pm_owner; /* 0: no PMC that the program may see is allocated on the row */
+    uint32_t pm_owner; /* owner of the PMC on the row; 0: there is none that the program may see */
     uint32_t pm_disp;
     char pm_name[16];
 };
@@ -87,7 +91,7 @@ int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
 int pmc_width(pmc_id_t id, uint32_t *out_width);
 int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
-int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* *out_index: for RDPMC */
+int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* *out_index: the value of ECX for RDPMC */
 
 /*
  * Allocate a PMC. `spec`: name, qualifiers and, in front, an optional row index: "instructions,usr", "12
@@ -102,7 +106,7 @@ int pmc_stop(pmc_id_t id);
 int pmc_read(pmc_id_t id, pmc_value_t *out_value); /* in a sampling mode: events until the next sample */
 int pmc_write(pmc_id_t id, pmc_value_t value);
 int pmc_rw(pmc_id_t id, pmc_value_t value, pmc_value_t *out_old);
-int pmc_set(pmc_id_t id, pmc_value_t period); /* in a sampling mode */
+int pmc_set(pmc_id_t id, pmc_value_t period); /* for a sampling mode; the PMC must not run */
 int pmc_enable(int cpu, int row);
 int pmc_disable(int cpu, int row);
 
@@ -111,13 +115,13 @@ int pmc_flush_logfile(void);
 int pmc_close_logfile(void);
 int pmc_writelog(uint32_t data);
 
-/* Store the name of an event of a class. `index` is 0 in the first call; -1: there are no more. */
+/* Store the name of the event number `index` of a class, from 0 on; -1: there is no event with this number. */
 int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_name, uint32_t size);
 const char *pmc_name_of_class(enum pmc_class class_of);
 const char *pmc_name_of_mode(enum pmc_mode mode);
 const char *pmc_name_of_state(enum pmc_state state);
 const char *pmc_name_of_disposition(enum pmc_disp disposition);
-const char *pmc_name_of_capability(uint32_t capability); /* the name of the lowest bit */
+const char *pmc_name_of_capability(uint32_t capability); /* name of the lowest bit that is set */
 
 /* Call the kernel. The program's system defines this function. Returns 0, or a number of errno. */
 int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
@@ -127,22 +131,23 @@ int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
 enum pmc_op {
     PMC_OP_INIT,     /* struct pmc_op_info */
     PMC_OP_CPUINFO,  /* struct pmc_cpuinfo */
-    PMC_OP_PMCINFO,  /* struct pmc_pmcinfo: asks for pm_row of the CPU in pm_owner */
+    PMC_OP_PMCINFO,  /* struct pmc_pmcinfo: the program asks for row pm_row of CPU number pm_owner */
     PMC_OP_STATS,    /* struct pmc_driverstats */
     PMC_OP_FACTS,    /* struct pmc_op_facts */
     PMC_OP_ALLOCATE, /* struct pmc_op_allocate */
-    PMC_OP_RELEASE,  /* struct pmc_op_simple, as for those below */
+    PMC_OP_RELEASE,  /* struct pmc_op_simple, as for the four operations below */
     PMC_OP_ATTACH,
     PMC_OP_DETACH,
     PMC_OP_START,
     PMC_OP_STOP,
     PMC_OP_RW,     /* struct pmc_op_rw */
     PMC_OP_SET,    /* struct pmc_op_rw */
-    PMC_OP_ENABLE, /* struct pmc_op_simple: CPU and row */
+    /* struct pmc_op_simple: CPU in pm_pmcid, row (index among all counters) in pm_value; also for DISABLE */
+    PMC_OP_ENABLE,
     PMC_OP_DISABLE,
-    PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: the file; -1 closes the log */
+    PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: pm_value is the file; -1 closes the log */
     PMC_OP_FLUSHLOG,
-    PMC_OP_WRITELOG,  /* struct pmc_op_simple: the data */
+    PMC_OP_WRITELOG,  /* struct pmc_op_simple: the data in pm_value */
     PMC_OP_EVENTNAME, /* struct pmc_op_name */
     PMC_OPS
 };
@@ -154,7 +159,7 @@ struct pmc_op_pmcallocate {
     int32_t pm_cpu;
     uint32_t pm_flags, pm_mode;
     pmc_value_t pm_count; /* in a sampling mode the period, else the count to begin at */
-    int32_t pm_row;       /* index among counters of the event's kind, or PMC_ROW_ANY */
+    int32_t pm_row;       /* index of the counter among those of the event's kind (general or fixed), or PMC_ROW_ANY */
     pmc_id_t pm_pmcid;    /* answer */
 };
 
@@ -197,7 +202,7 @@ enum pmclog_type {
     PMCLOG_TYPE_PROCCSW,        /* struct pmclog_value: id, process, value */
     PMCLOG_TYPE_PCSAMPLE,       /* struct pmclog_value: id, flags (1: user mode), address */
     PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: data */
-    PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: how many records before found no room */
+    PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: how many records before this one found no room */
     PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words */
 };
 
@@ -218,8 +223,7 @@ struct pmclog_value {
 };
 
 /*
- * The event of a PMC, identified without doubt by its catalogue, its row there and its masks (upmu_event_name() has its
- * name).
+ * The event of a PMC. Catalogue, row in it and masks identify the event without doubt: upmu_event_name() has its name.
  */
 struct pmclog_allocate {
     struct pmclog_header pl_header;

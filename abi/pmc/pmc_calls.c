@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc's operations on sessions. A program's argument is copied once, and every call looks the owner up anew.
+ * libpmc's operations on sessions. A program's argument is copied once, and each call checks anew that the PMC is the
+ * owner's.
  */
 #include <stddef.h>
 #include <string.h>
@@ -32,8 +33,8 @@ static bool is_system(uint32_t mode)
 /* ---- Allocation ---- */
 
 /*
- * Return a free place for a PMC; NULL: there is none for this user. Without the right of the whole machine (`may`), a
- * user has a share of the places, and cannot use the last quarter of them.
+ * Return a free entry of pmcs->pmcs; NULL: there is none for this user. Without may_system() (`may` false) a user has a
+ * share of the entries, and cannot use the last quarter of them.
  */
 static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t user, bool may)
 {
@@ -75,7 +76,10 @@ static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* Make a session for the event of a PMC. If the PMC is a CPU's, attach the session to that. */
+/*
+ * Make a session for the event of a PMC, and attach it to `cpu` if that is not NULL. `hide`: samples hide the kernel's
+ * addresses.
+ */
 static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, struct upmu_cpu *cpu, bool hide)
 {
     struct upmu_sampling sampling = {.period = is_sampling(pmc) ? pmc->count : 0};
@@ -203,7 +207,8 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
             result = status;
     }
     status = upmu_pmc_log_configure(pmcs, owner, -1);
-    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: the owner had no log */
+    /* UPMU_ERR_STATE of the log: the owner had none */
+    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result;
 }
 
 /* ---- One PMC ---- */
@@ -252,7 +257,7 @@ enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_
     return UPMU_OK;
 }
 
-/* Start a PMC. A thread's PMC that is attached to no thread counts the program itself. */
+/* Start a PMC. A PMC in a thread mode that is attached to no thread is first attached to the owner's own thread. */
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
 {
     struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
@@ -347,12 +352,15 @@ static const uint16_t argument_bytes[PMC_OPS] = {sizeof(struct pmc_op_info),
                                                  SIMPLE,
                                                  sizeof(struct pmc_op_name)};
 
-/* Operations that return a structure, as bits. */
+/* Bit n: operation n returns a structure, which is copied to the program. */
 #define ANSWERS                                                                                                        \
     (1u << PMC_OP_INIT | 1u << PMC_OP_CPUINFO | 1u << PMC_OP_PMCINFO | 1u << PMC_OP_STATS | 1u << PMC_OP_FACTS |       \
      1u << PMC_OP_ALLOCATE | 1u << PMC_OP_RW | 1u << PMC_OP_EVENTNAME)
 
-/* Take a counter of a CPU, given by its row, out of use, or put it into use again. */
+/*
+ * Take a counter out of use (upmu_cpu_reserve()), or put it into use again. asked->pm_pmcid is the number of the CPU,
+ * pm_value the counter's index among all counters of that CPU.
+ */
 static enum upmu_status switch_counter(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked,
                                        bool enable)
 {

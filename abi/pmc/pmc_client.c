@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc for a program: each call is one pmc_syscall(), which the program's system provides. The kernel parses names of
- * events. With PMC_LOCAL_NAMES=1 the program does, which is linked with upmu and its catalogues, and the kernel needs
- * no names.
+ * libpmc for a program: each call is one pmc_syscall(), which the program's system provides. The kernel parses the
+ * names of events. With PMC_LOCAL_NAMES=1 the program parses them: it is linked with upmu and its catalogues, and the
+ * kernel needs no names.
  */
 #include <stddef.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
 #define NO_DEVICE 19
 #define BAD_ARGUMENT 22
 
-static struct upmu_pmu own; /* the kernel's PMU; without a catalogue: unknown */
+static struct upmu_pmu own; /* the kernel's PMU; its `catalog` is NULL while the PMU is unknown */
 
 static int set_errno(int reason)
 {
@@ -68,7 +68,7 @@ static int begin_names(void)
     return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : set_errno(NO_DEVICE);
 }
 
-/* Write an event as register words, for a kernel without names. */
+/* Write an event as a text of register words ("raw:config=0x..."), for a kernel without names. */
 static int write_spec(const char *spec, char *out, size_t size)
 {
     struct upmu_event event, seen;
@@ -112,7 +112,7 @@ static int write_spec(const char *spec, char *out, size_t size)
 
     for (; spec[length] && length + 1 < size; length++)
         out[length] = spec[length];
-    out[length] = spec[length]; /* a text that is too long has no NUL: the kernel refuses the text */
+    out[length] = spec[length]; /* a text that is too long ends without a NUL, and the kernel refuses it */
     return 0;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Owners and their rights; PMCs by their ids, which name the class of the counter.
- */
+/* Rights and users of owners; ids of PMCs, which contain the class of the counter. */
 #include <upmu/pmu.h>
 #include <stddef.h>
 #include "abi/pmc/upmu_pmc.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Facts for libpmc: classes, rows, capabilities, names. Pure, except for the owners of counters.
- */
+/* Facts for libpmc: classes, rows, capabilities, names. No register is accessed. */
 #include <stddef.h>
 #include <upmu/catalogs.h>
 #include <upmu/cpu.h>
@@ -55,7 +53,7 @@ int upmu_pmc_errno(enum upmu_status status)
     }
 }
 
-/* Return the row-th counter of a mask, or UPMU_NO_COUNTER. */
+/* Return the counter with index `row` (from 0 on) among the counters of a mask, or UPMU_NO_COUNTER. */
 static unsigned nth_counter(uint32_t mask, uint32_t row)
 {
     for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++)

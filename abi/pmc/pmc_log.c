@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: records stay in the caller's memory until they are written to the file. A record that finds no room is
- * counted, and a record of its own says how many records were counted, as soon as there is room.
+ * The log: records stay in memory of the host (upmu_pmc_log.bytes) until they are written to the file. A record that
+ * finds no room is dropped and counted. As soon as there is room, a record DROPNOTIFY says how many were dropped.
  */
 #include <stddef.h>
 #include <string.h>
@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct pmclog_words) == 16 && sizeof(struct pmclog_value) 
                    sizeof(struct pmclog_allocate) == 32,
                "records are the same for 32 and 64 bits, and 8-aligned");
 
-/* Return the log of an owner, or NULL. Owner 0: a free log. */
+/* Return the log of an owner; owner 0: a log that is free. NULL: there is none. */
 static struct upmu_pmc_log *log_of(const struct upmu_pmcs *pmcs, uint32_t owner)
 {
     for (unsigned i = 0; i < pmcs->log_count; i++)
@@ -121,7 +121,10 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
         struct upmu_pmc_log *log = pmc->owner ? log_of(pmcs, pmc->owner) : NULL;
         struct upmu_count count;
 
-        /* A detached PMC still has the number of a thread that has ended: another process may have this number now. */
+        /*
+         * A PMC whose thread has ended is detached, and still has that thread's number, which another process may have
+         * now.
+         */
         if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW && pmc->session.state != UPMU_SESSION_DETACHED &&
             upmu_set_read(&pmc->session.set, 0, 1, &count) == UPMU_OK)
             add_value(pmcs, log, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
@@ -129,12 +132,13 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
 }
 
 /*
- * Write the records of a log and the samples of its owner to the file. Records leave the memory even if the file takes
- * nothing: otherwise a full log would never end.
+ * Write the records of a log, and the samples of its owner's PMCs, to the file. Records leave the memory even if the
+ * file takes nothing: otherwise a full log would stay full.
  */
 static enum upmu_status flush_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
-    unsigned turns = pmcs->capacity * UPMU_PMC_RING_WORDS; /* new samples must not keep the caller here */
+    /* a limit: samples that come meanwhile must not keep the loop from ending */
+    unsigned turns = pmcs->capacity * UPMU_PMC_RING_WORDS;
     size_t length;
     bool all, written;
 
@@ -156,7 +160,7 @@ enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner)
 
 static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
-    enum upmu_status status = flush_log(pmcs, log), ended; /* room for the last record */
+    enum upmu_status status = flush_log(pmcs, log), ended; /* the first flush makes room for the last record */
 
     (void)upmu_pmc_log_words(pmcs, log->owner, PMCLOG_TYPE_CLOSELOG, 0, 0);
     ended = flush_log(pmcs, log);
@@ -165,8 +169,9 @@ static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *l
 }
 
 /*
- * Return a log for an owner: a free one within the share of its user or, if the owner has the right of the whole
- * machine, that of an owner without this right. NULL: no log can be given.
+ * Return a log for an owner without one. Without may_system() this is a free log, unless the owner's user has its share
+ * of the logs. With may_system() it is a free log, or else that of an owner without may_system(), which is closed
+ * first. NULL: no log can be given.
  */
 static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner, uint32_t user)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's side of libpmc (hwpmc): what a kernel embeds to answer the calls of pmc.h. A PMC is one session with one
+ * The kernel's side of libpmc (hwpmc): a kernel embeds it to answer the calls of pmc.h. A PMC is one session with one
  * event.
  *
  * Calls on one struct upmu_pmcs are made one at a time. A call that starts, stops, reads or attaches is made on the CPU
@@ -20,14 +20,14 @@ extern "C" {
 #define UPMU_PMC_RING_WORDS 128u /* words of the ring with a PMC's samples */
 #define UPMU_PMC_MOST 1024u      /* the most PMCs: the index in an id has 10 bits */
 
-/* A PMC.  Zeroed memory of the caller. */
+/* A PMC. Its memory is the host's, set to 0 before the first call. */
 struct upmu_pmc {
     struct upmu_session session;
     struct upmu_event event;
     uint64_t ring[UPMU_PMC_RING_WORDS];
-    uint64_t count; /* the period, or the count to begin at */
-    uint32_t owner; /* process; 0: free */
-    uint32_t user;  /* user of the owner at the allocation */
+    uint64_t count; /* in a sampling mode the period, else the count to begin at */
+    uint32_t owner; /* number of the process that owns the PMC; 0: free */
+    uint32_t user;  /* user (user_of()) of the owner when the PMC was allocated */
     uint32_t generation;
     uint32_t flags, caps;
     int32_t pid; /* thread that the PMC is attached to; 0: none */
@@ -35,10 +35,10 @@ struct upmu_pmc {
     uint8_t mode, state;
 };
 
-/* The log of one owner. Fill in its memory, and clear the rest. */
+/* The log of one owner. The host sets `bytes` and `size`, and all other fields to 0. */
 struct upmu_pmc_log {
     uint8_t *bytes; /* records that wait for log_write */
-    size_t size;    /* of `bytes`, at least 128 */
+    size_t size;    /* size of the memory `bytes`, at least 128 */
     /* private */
     uint32_t owner; /* 0: free */
     uint32_t user;
@@ -47,7 +47,7 @@ struct upmu_pmc_log {
     uint32_t sequence, dropped;
 };
 
-/* All PMCs of a machine. Clear the structure, then fill in all fields before the private ones. */
+/* All PMCs of a machine. Set all fields to 0, then fill in those before the private ones. */
 struct upmu_pmcs {
     struct upmu_machine *machine;
     struct upmu_pmc *pmcs;
@@ -80,7 +80,10 @@ struct upmu_pmcs {
      * owner may use events that need none.
      */
     bool (*may_use)(void *context, uint32_t owner, const struct upmu_event *event, uint32_t rights);
-    /* Copy the argument of a call in and out; false: its memory is not the program's. */
+    /*
+     * Copy the argument of a system call from the program (in) and to it (out); false: the program may not access this
+     * memory.
+     */
     bool (*copy_in)(void *context, void *to, const void *argument, size_t bytes);
     bool (*copy_out)(void *context, void *argument, const void *from, size_t bytes);
     /* Append to a log file of `owner`, which need not be the caller. Hook NULL: there are no log files. */
@@ -90,14 +93,14 @@ struct upmu_pmcs {
 };
 
 /*
- * Answer a system call of a program. `argument` is the program's pointer, `bytes` the size of the structure that the
- * program states. Returns 0 or a number of errno, as in docs/PMC.md.
+ * Answer a system call of a program. `owner` is the number of the program's process, `argument` the program's pointer,
+ * `bytes` the size of the structure that the program states. Returns 0 or a number of errno, as in docs/PMC.md.
  */
 int upmu_pmc_syscall(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation, void *argument, uint32_t bytes);
 
 /*
- * Allocate a PMC: parse and encode its event, make its session. All allocations come here. *request gets capabilities
- * and id. `why` (may be NULL) gets the reason of a refusal.
+ * Allocate a PMC: parse and encode its event, make its session. The system call and upmu_pmc_allocate_row() use this
+ * function. *request gets capabilities, flags and id. `why` (may be NULL) gets the reason of a refusal.
  */
 enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
                                    struct pmc_op_pmcallocate *request, struct upmu_why *why);
@@ -109,7 +112,7 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
 enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
                                        const char *qualifiers, struct pmc_op_pmcallocate *request);
 
-/* Calls for one PMC. */
+/* Calls for one PMC, by its id. UPMU_ERR_INVALID: the owner has no such PMC, or its mode does not allow the call. */
 enum upmu_status upmu_pmc_attach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, int32_t pid);
 enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
@@ -125,33 +128,42 @@ enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id
  */
 enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
 
-/* Return the user of an owner. Return how many of `count` things a user may hold if the host sets no limit. */
+/*
+ * user_of(): return the user of an owner. share(): return how many of `count` PMCs or logs a user may hold, if the host
+ * sets no limit: a quarter, at least one.
+ */
 uint32_t upmu_pmc_user_of(const struct upmu_pmcs *pmcs, uint32_t owner);
 unsigned upmu_pmc_share(unsigned count);
 
 /* Return the PMC with an id if it belongs to the owner; else NULL. */
 struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 
-/* The class that the id of a PMC on this counter names. */
+/* Return the class that the id of a PMC on this counter contains. */
 enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter);
 
-/* May an owner do things that concern the whole machine? */
+/* Does the hook may_system() say yes for an owner? Without the hook: is it owner 1? */
 bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
 /* Store the facts of the machine (pmc_info.c). If the machine has no PMU, cpuinfo says 0 counters. */
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info);
-/* Store the facts of one row of a CPU. The PMC of another owner is shown only if the asking owner has may_system(). */
+/*
+ * Store the facts of one row of a CPU: info->pm_row is the index among all its counters. The PMC of another owner is
+ * shown only if the asking owner has may_system().
+ */
 enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsigned cpu, struct pmc_pmcinfo *info);
 enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_facts *facts);
 enum upmu_status upmu_pmc_event_name(const struct upmu_pmcs *pmcs, struct pmc_op_name *name);
 uint32_t upmu_pmc_caps_of(const struct upmu_pmu *pmu, const struct upmu_event *event);
-/* Return the counter with an index among those of the event's kind, or UPMU_NO_COUNTER. */
+/*
+ * Return the counter with index `row` among the counters of the event's kind (general, or fixed), or UPMU_NO_COUNTER.
+ */
 unsigned upmu_pmc_row_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, int32_t row);
 int upmu_pmc_errno(enum upmu_status status);
 
 /*
- * Open the log of an owner (pmc_log.c); a file below 0 closes the log. If all logs are in use, an owner with
- * may_system() gets the log of an owner without that right; UPMU_ERR_BUSY: no log is free.
+ * Open the log of an owner (pmc_log.c); with a file below 0 close it. If all logs are in use, an owner with
+ * may_system() gets the log of an owner without that right, which is closed. UPMU_ERR_BUSY: no log can be given;
+ * UPMU_ERR_STATE: the log is open already, or there is none to close.
  */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
 /* Write all waiting records of the owner's log, and samples in the rings of its PMCs, to the file of the log. */
@@ -164,9 +176,12 @@ void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upm
  * function from the clock's tick.
  */
 void upmu_pmc_log_samples(struct upmu_pmcs *pmcs);
-/* Log the counts of a thread's PMCs with PMC_F_LOG_PROCCSW: the thread was switched away. */
+/*
+ * Add a record to the log for each PMC with PMC_F_LOG_PROCCSW of a thread, with its count. Call this when the thread
+ * has been switched away.
+ */
 void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid);
-/* The id of a PMC. */
+/* Return the id of a PMC. */
 pmc_id_t upmu_pmc_id(const struct upmu_pmcs *pmcs, const struct upmu_pmc *pmc);
 
 #ifdef __cplusplus

@@ -50,8 +50,9 @@ static inline uint32_t upmu_a32_select(uint32_t which)
 }
 
 /*
- * Access a counter or event type through PMSELR, the only way that PMUv2 has. PMSELR is restored: an interrupt between
- * a selection and its use, by this or by other software, does no harm. False: the number is no such register.
+ * Access a counter or event type through PMSELR, the only way that PMUv2 has: write *value, or with `value` NULL read
+ * into *out. PMSELR is restored: an interrupt between a selection and its use, by upmu or by other software, does no
+ * harm. False: the number is no such register.
  */
 static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uint64_t *out)
 {
@@ -74,7 +75,7 @@ static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uin
     return true;
 }
 
-/* Read a register by its number; false: no register here has that number. */
+/* Read a register by its number; false: this file knows no register with that number. */
 static inline bool upmu_a32_read(uint32_t number, uint64_t *out)
 {
     uint32_t value;

@@ -27,7 +27,7 @@
 /* MIDR_EL1, ID_AA64DFR0_EL1, CurrentEL, PMCEID0, PMCEID1. */
 #define UPMU_A64_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 5, 0) R(0, 4, 2, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
 
-/* Read a register by its number; false: no register here has that number. */
+/* Read a register by its number; false: this file knows no register with that number. */
 static inline bool upmu_a64_mrs(uint32_t number, uint64_t *out)
 {
     switch (number) {

@@ -143,7 +143,10 @@ static void efi_table_install(struct upmu_efi *efi, unsigned vector)
     efi_table_load((uint16_t)(sizeof efi_table - 1), (uintptr_t)efi_table);
 }
 
-/* Write LVTPC. An APIC that software has not enabled keeps every local vector masked: enable it first. */
+/*
+ * Prepare LVTPC, which pmi_rearm writes. An APIC that software has not enabled keeps every local vector masked: enable
+ * it.
+ */
 static void efi_apic_open(struct upmu_efi *efi, unsigned vector)
 {
     efi->lvtpc = upmu_apic_lvtpc(vector);

@@ -23,15 +23,15 @@ struct upmu_efi_traps {
     uint32_t faults;   /* #GP and #UD that a register access survived */
     uint32_t nmis;
     uint32_t vectors;
-    uint32_t handled;  /* the answers of upmu_pmi_handle() */
+    uint32_t handled;  /* handled, stale, not_ours: how often upmu_pmi_handle() gave this answer */
     uint32_t stale;
-    uint32_t not_ours; /* an NMI was passed on to the firmware */
+    uint32_t not_ours; /* such an NMI is passed on to the firmware, unless swallow_foreign */
 };
 
 struct upmu_efi {
     struct upmu_port port;
     volatile struct upmu_efi_traps traps;
-    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    struct upmu_cpu *cpu; /* the CPU that the handler passes to upmu_pmi_handle(); set it before upmu_cpu_init() */
     /* Drop NMIs that are not upmu's, instead of passing them on to the firmware. */
     bool swallow_foreign;
     /* private */
@@ -74,7 +74,8 @@ void upmu_efi_units(struct upmu_efi *efi,
                     void *pci_context);
 
 /*
- * Restore LVTPC and the firmware's interrupt table; call this function after upmu_cpu_fini().
+ * Restore LVTPC, the APIC's spurious-interrupt vector register and the firmware's interrupt table; call this function
+ * after upmu_cpu_fini().
  *
  * Context: as upmu_efi_open().
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt entries: save what C may change, call upmu_efi_trap(), then return or
- * go on to the firmware's handler with the stack as it was on entry.  The entries have no argument
- * to find their port by, so one pointer to it is kept here.
+ * Interrupt entries: save the registers that C code may change, call upmu_efi_trap(), then return, or go on to the
+ * firmware's handler with the stack as it was on entry.  The entries have no argument to find their port by, so one
+ * pointer to the port is kept here.
  *
- * Each entry pushes a slot and its number. If C returns an address, it is stored in the slot, and a plain return
- * instruction jumps there without using a register or, on ia32, a relocation.
+ * Each entry pushes a slot (a word for an address) and its number. If C code returns an address, it is stored in the
+ * slot, and a plain return instruction jumps there without using a register or, on ia32, a relocation.
  */
 #include <port/efi/efi_port.h>
 #include <port/efi/efi_stubs.h>
@@ -46,9 +46,9 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
 }
 
 /*
- * Handle an interrupt. Returns the address of the firmware's handler that goes on, or 0. A stale NMI is dropped: there
- * is no other source here, and the firmware treats every NMI as fatal. `used`: the callers are assembly, which
- * link-time optimisation does not see.
+ * Handle an interrupt. Returns the address of the firmware's handler that is to go on, or 0. A stale NMI is dropped: no
+ * other source of NMIs is known here, and the firmware treats every NMI as fatal. `used`: the callers are assembly,
+ * which link-time optimisation does not see.
  */
 __attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
 {

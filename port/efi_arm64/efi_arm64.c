@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for UEFI on AArch64. The firmware's handler has saved all registers, and gives our handler no argument by
- * which to find the port: so one pointer to the port is kept here.
+ * The port for UEFI on AArch64. The firmware has saved all registers when it calls on_interrupt(), and passes no
+ * argument by which to find the port: so one pointer to the port is kept here.
  */
 #include <stddef.h>
 #include <port/arm64_native/arm64_native.h>
@@ -21,7 +21,7 @@ typedef void handler(uintptr_t source, const uint64_t *context);
 
 /* EFI_HARDWARE_INTERRUPT_PROTOCOL; 0 is EFI_SUCCESS. */
 struct efi_interrupts {
-    /* A handler enables the interrupt; NULL disables it. */
+    /* With a handler the interrupt is enabled; with NULL it is disabled. */
     uintptr_t (*register_handler)(struct efi_interrupts *self, uintptr_t source, handler *call);
     uintptr_t (*enable)(struct efi_interrupts *self, uintptr_t source);
     uintptr_t (*disable)(struct efi_interrupts *self, uintptr_t source);

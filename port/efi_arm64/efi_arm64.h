@@ -23,7 +23,7 @@
 /* How often the handler saw each event, for a report. */
 struct upmu_efi_arm64_seen {
     uint32_t interrupts;
-    uint32_t handled; /* the answers of upmu_pmi_handle() */
+    uint32_t handled; /* handled, stale, not_ours: how often upmu_pmi_handle() gave this answer */
     uint32_t stale;
     uint32_t not_ours;
 };
@@ -31,7 +31,7 @@ struct upmu_efi_arm64_seen {
 struct upmu_efi_arm64 {
     struct upmu_port port;
     volatile struct upmu_efi_arm64_seen seen;
-    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    struct upmu_cpu *cpu; /* the CPU that the handler passes to upmu_pmi_handle(); set it before upmu_cpu_init() */
     /* private */
     void *interrupts;
     uintptr_t source;
@@ -49,7 +49,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_efi_arm64_open(struct upmu_efi_arm64 *efi, void *interrupts, unsigned source);
 
 /*
- * Give the interrupt back; call this function after upmu_cpu_fini().
+ * Disable the interrupt and remove its handler; call this function after upmu_cpu_fini().
  *
  * Context: as upmu_efi_arm64_open().
  */

@@ -2,8 +2,9 @@
 /*
  * The journal: a file with the values of registers as found, so that they can be restored after the program was killed.
  *
- * The file is text, only ever appended to, and each line has a checksum. The first line names the CPU and the boot;
- * each further line is a register that is about to be written for the first time:
+ * The file is text, only ever appended to, and each line has a checksum. The first line names the CPU and the boot.
+ * Each further line is a register (address and value found, in hexadecimal) that is about to be written for the first
+ * time, or a counter that was free when the journal began:
  *
  *     upmu 1 cpu 3 boot 0f7d34b6-3b5f-4a0e-9b5f-1f5c7f6f2d11 8d0a41c2
  *     186 0000000000000000 c35c9a2f
@@ -32,7 +33,7 @@ struct upmu_linux_journal {
     struct upmu_linux_found found[UPMU_REGISTERS];
 };
 
-/* Write a line as the file has it. Returns its length. */
+/* Make a line of the file: the first one (head), or one with a register (line). Each returns the length of the line. */
 size_t upmu_linux_journal_head(char line[UPMU_LINUX_LINE], unsigned cpu, const char *boot);
 size_t upmu_linux_journal_line(char line[UPMU_LINUX_LINE], const struct upmu_linux_found *found);
 

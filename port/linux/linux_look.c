@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reasons to refuse a CPU, most fundamental first, and what to do about each of them (docs/LINUX.md).
+ * Reasons to refuse the access to a CPU's registers, most fundamental first, and what the user can do about each of
+ * them (docs/LINUX.md).
  */
 #include "port/linux/linux_look.h"
 
@@ -117,7 +118,10 @@ static void look_at_watchdog(const struct view *view)
     warn_line(view, "the NMI watchdog uses a counter, which is left alone; it can disturb the results");
 }
 
-/* CPUID.1 ECX[31]: a hypervisor.  Leaf 0AH EAX[7:0]: 0 before architectural performance monitoring (SDM vol 2). */
+/*
+ * Warn of a hypervisor (CPUID.1 ECX[31]). Refuse writes, unless `yes`, on a Pentium 4 and on a P6, where leaf 0AH
+ * EAX[7:0], the version of architectural performance monitoring, is 0 (SDM vol 2).
+ */
 static void look_at_cpu(const struct view *view)
 {
     uint32_t first[4], one[4], ten[4] = {0};

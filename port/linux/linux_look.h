@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The kernel's information about the registers of a CPU, read before any of them is accessed.
- */
+/* Checks whether the registers of a CPU may be accessed, before any of them is: by files of the kernel, and CPUID. */
 #ifndef UPMU_LINUX_LOOK_H
 #define UPMU_LINUX_LOOK_H
 
@@ -9,14 +7,14 @@
 
 struct upmu_linux_wish {
     bool writes; /* false: registers are only read */
-    bool force;  /* go on beside the NMI watchdog */
-    bool yes;    /* accept the kernel's taint, and CPUs on which a wrong write was never tried */
+    bool force;  /* do not refuse a CPU because the NMI watchdog uses a counter of it */
+    bool yes;    /* accept the kernel's taint, and a CPU on which upmu was never tried (P6, Pentium 4) */
 };
 
 struct upmu_linux_look {
-    char refusal[240];  /* one line; "": no refusal */
-    char warnings[480]; /* lines */
-    int file;           /* the registers, opened; below 0 after a refusal */
+    char refusal[240];  /* why the CPU is refused, in one line; "": it is not refused */
+    char warnings[480]; /* one warning a line */
+    int file;           /* descriptor of the CPU's registers, opened; below 0: refused */
     bool hypervisor;
 };
 

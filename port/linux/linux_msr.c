@@ -2,8 +2,8 @@
 /*
  * Hooks over /dev/cpu/N/msr (Linux arch/x86/kernel/msr.c): 8 bytes at the register's number, EIO for #GP.
  *
- * A write is made only to a register of the PMU's table, sets no interrupt bit that was not found set, and comes after
- * a line of the journal that holds the value found.
+ * A write is made only to a register of the PMU's table, and sets no interrupt bit that was not found set. Before the
+ * first write of a register that keeps what is written, the journal gets a line with the value found.
  */
 #include "port/linux/linux_msr.h"
 
@@ -67,7 +67,7 @@ static const struct upmu_register_class *class_of(const struct upmu_linux *host,
 }
 
 /*
- * Return the register through which a register is written. A counter may have two registers, of which one takes the
+ * Return the address of the MSR through which an MSR is written. A counter may have two MSRs, of which one takes the
  * counter's whole width and stands for both.
  */
 static uint32_t write_through(const struct upmu_linux *host, uint32_t msr)
@@ -168,7 +168,7 @@ static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
     return i;
 }
 
-/* Add a register to the journal, whose file is not yet synced. */
+/* Add a register and the value found to the journal and to host->found. The journal's file is not synced here. */
 static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
 {
     char line[UPMU_LINUX_LINE];
@@ -185,8 +185,8 @@ static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
 }
 
 /*
- * Note the values of all free counters before the first write of any register, because counters count before they are
- * written.
+ * Put all free counters into the journal before the first write of any register, because their values change as soon as
+ * they count, without a write.
  */
 static bool note_counters(struct upmu_linux *host)
 {
@@ -234,8 +234,8 @@ static unsigned remember(struct upmu_linux *host, uint32_t msr)
 }
 
 /*
- * Has other software changed a register with gates since our last write? Such a register is read again before each
- * write.
+ * Note in host->changed if other software has changed a register with gates since the last write by this program. Such
+ * a register is read before each write. False: it cannot be read.
  */
 static bool compare(struct upmu_linux *host, const struct upmu_register_class *class, uint32_t msr, uint64_t last)
 {
@@ -308,7 +308,7 @@ static void linux_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     host->system->cpuid(host->system->context, leaf, subleaf, out);
 }
 
-/* Return the CPU, or NULL if the thread was moved to another CPU: then the library refuses the call. */
+/* Return the CPU, or NULL if the thread was moved to another CPU, so that the library refuses the call. */
 static struct upmu_cpu *linux_this_cpu(void *context)
 {
     const struct upmu_linux *host = context;

@@ -35,12 +35,12 @@ struct upmu_linux {
     struct upmu_port port;
     /* The first failure that is not a register fault (#GP); "": there was none. */
     char trouble[200];
-    uint32_t changed; /* a register that other software changed between two writes; 0: none */
+    uint32_t changed; /* address of a register that other software changed between two writes; 0: none */
     uint32_t writes;  /* number of writes made */
     enum upmu_linux_mode mode;
     void (*on_write)(void *context, const char *name, uint32_t address, uint64_t value); /* NULL: not called */
     void *on_write_context;
-    /* Values of registers that were written, as found. */
+    /* Registers that were written, and counters that were free before the first write, with their values as found. */
     struct upmu_linux_found found[UPMU_REGISTERS];
     volatile unsigned found_count;
     /* private */
@@ -50,7 +50,7 @@ struct upmu_linux {
     struct upmu_cpu *upmu;
     unsigned cpu;
     uint64_t last[UPMU_REGISTERS];                           /* by index in `found`: value written last */
-    const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: class */
+    const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: the register's class */
     int file;
     int journal; /* the journal's file; below 0: no file is open */
     uint64_t journal_bytes;
@@ -73,14 +73,15 @@ int upmu_linux_open(struct upmu_linux *host, const struct upmu_linux_system *sys
  * are written. The function may be called in a signal handler at any point of a call of the library, which must not be
  * called afterwards.
  *
- * Returns the number of registers that could not be restored; 0: the journal was removed. If host->trouble is set, no
- * text is formatted, as a signal handler requires.
+ * Returns how many restores failed (a register that lets counters count is closed and opened, and may count twice); 0:
+ * none failed, and the journal that this program made is removed. If host->trouble is set, no text is formatted, as a
+ * signal handler requires.
  */
 unsigned upmu_linux_restore(struct upmu_linux *host);
 
 void upmu_linux_close(struct upmu_linux *host);
 
-/* Write the path of a CPU's registers, and that of its journal. */
+/* Store the path of a CPU's registers (register_path), and that of its journal (journal_path). */
 void upmu_linux_register_path(char path[UPMU_LINUX_PATH], unsigned cpu);
 void upmu_linux_journal_path(char path[UPMU_LINUX_PATH], unsigned cpu);
 

@@ -94,7 +94,10 @@ static inline bool upmu_riscv_csr_write(uint32_t number, uint64_t value)
 }
 
 #if __riscv_xlen == 32
-/* Access an mhpmevent that has no upper half. False: the number is another register, or the value has an upper half. */
+/*
+ * Access an mhpmevent of 32 bits, which has no upper half. False: the number is another register, or the value needs an
+ * upper half.
+ */
 static inline bool upmu_riscv_csr_read_narrow_event(uint32_t number, uint64_t *out)
 {
     unsigned long low = 0;

@@ -12,11 +12,11 @@
 struct upmu_riscv_identity {
     uint32_t counters; /* usable counters: bit n is mhpmcounter n, 3 to 31 */
     uint8_t width;     /* bits of each counter */
-    bool sscofpmf;     /* overflows interrupt, and modes can be left out */
+    bool sscofpmf;     /* overflows interrupt, and an event can exclude modes */
     bool sbi_events;   /* mhpmevent takes the event numbers of the SBI, as QEMU's does */
 };
 
-/* Answer the hook cpuid from the identity of a hart. */
+/* Answer the hook cpuid from the identity of a hart: leaf 0, subleaf 0 has its fields, all others are 0. */
 void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
 /*
@@ -25,7 +25,10 @@ void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf,
  */
 void upmu_riscv_port(struct upmu_port *port);
 
-/* Do as upmu_riscv_port() for harts without Sscofpmf: pmi_rearm is NULL, and on RV32 mhpmevent has no upper half. */
+/*
+ * Fill in the same as upmu_riscv_port(), for harts without Sscofpmf: pmi_rearm is NULL, and on RV32 mhpmevent has no
+ * upper half.
+ */
 void upmu_riscv_port_without_sscofpmf(struct upmu_port *port);
 
 #endif

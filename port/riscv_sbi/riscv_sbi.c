@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make the registers of M-mode, by the names that the backend uses, of calls of the firmware and of the CSRs of S-mode.
+ * The PMU's registers of M-mode, with the numbers that the backend uses for them, made in software: from calls of the
+ * firmware and from the CSRs of S-mode.
  *
  * A write of an event asks the firmware for a counter: the one with the same number, or any that it has for the event.
  * Writes of mcountinhibit start and stop counters; a start sets the value, and clears the flag of an overflow. A
@@ -44,9 +45,9 @@
 #define MVENDORID 0xf11u
 #define CYCLE 0xc00u
 #define INSTRET 0xc02u
-#define SHARED 5u /* cycle and instret, as bits */
+#define SHARED 5u /* mask of cycle and instret */
 #define FIRST 3u
-#define STARTS 3u /* the most starts of a counter in one write */
+#define STARTS 3u /* the most times that one write starts a counter */
 #define BIT(n) (UINT32_C(1) << (n))
 #define EVENT (~UINT64_C(0) >> 8)
 #define EVENT_OF (UINT64_C(1) << 63)
@@ -59,9 +60,7 @@
 
 /* ---- Calls ---- */
 
-/*
- * Call the firmware. Returns whether the firmware did what was asked; *out gets the firmware's answer, which is in a1.
- */
+/* Call the firmware. Returns true if the firmware reports no error; *out gets its result, which is in a1. */
 static bool call(unsigned long extension, unsigned long function, const unsigned long argument[6], unsigned long *out)
 {
     register unsigned long a0 __asm__("a0") = argument[0];
@@ -78,7 +77,9 @@ static bool call(unsigned long extension, unsigned long function, const unsigned
     return !a0;
 }
 
-/* The upper half of a value: calls of the PMU have a value of 64 bits last, which is two registers on RV32. */
+/*
+ * The upper half of a value, for RV32: the last argument of the PMU's calls has 64 bits, which are two registers there.
+ */
 #define UPPER(value) ((unsigned long)(__riscv_xlen == 32 ? (value) >> 32 : 0))
 
 static bool pmu_call(unsigned long function, unsigned long mask, unsigned long flags, uint64_t value)
@@ -126,7 +127,9 @@ static bool is_shared(const struct upmu_riscv_sbi_hart *hart, unsigned n)
     return hart->at[n] && hart->at[n] <= FIRST;
 }
 
-/* Return the firmware's counter for our counter n, as a mask; 0: there is none. */
+/*
+ * Return the mask of the firmware's counter behind counter n of this port; 0: there is none, or it is cycle or instret.
+ */
 static unsigned long mask_of(const struct upmu_riscv_sbi *sbi, const struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
     return hart->at[n] > FIRST ? 1ul << sbi->index[hart->at[n] - 1u] : 0;
@@ -153,7 +156,7 @@ static void give_up(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart
         }
 }
 
-/* Return the SBI's number of an event; *out_data: the data that belong to the number. */
+/* Return the SBI's number (event_idx) of an event; *out_data: the event_data that belong to the number. */
 static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event, uint64_t *out_data)
 {
     *out_data = sbi->identity.sbi_events ? (event & EVENT) >> SBI_EVENT_BITS : event & EVENT;
@@ -163,9 +166,9 @@ static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event,
 }
 
 /*
- * Ask the firmware for one of these counters, which are named by their CSRs; false: no such counter is free. A counter
- * that others read, too, is refused if other counters have interrupts: the modes of that counter, which the firmware
- * may have changed, are restored.
+ * Ask the firmware for one of the counters in `wanted` (bit m: CSR cycle + m) for counter n; false: none of them is
+ * free. The firmware may answer with cycle or instret, which other programs read, too. With Sscofpmf this answer is
+ * refused; the modes of that counter, which the firmware may have changed, are restored.
  */
 static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t wanted)
 {
@@ -192,7 +195,10 @@ static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart 
     return false;
 }
 
-/* Configure the event of a counter. `starting`: counters that must not lose their hardware. */
+/*
+ * Get hardware for the event of a counter, or give it up if there is no event. `starting`: mask of counters that must
+ * keep their hardware. False: there is no hardware.
+ */
 static bool configure(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t starting)
 {
     uint32_t idle = sbi->identity.counters & ~(hart->running | starting), same = BIT(n);
@@ -208,7 +214,7 @@ static bool configure(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_ha
     return obtain(sbi, hart, n, sbi->identity.counters);
 }
 
-/* Is the overflow flag of a counter set, although its value has not wrapped since its start? */
+/* Is the overflow flag of a counter set, although its value has not wrapped since it was started? */
 static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
     unsigned long flags = 0;
@@ -223,8 +229,9 @@ static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_ris
 
 /*
  * Start a counter. The firmware does not clear an overflow flag while an interrupt is pending, and a set flag
- * suppresses the next overflow's interrupt. So another counter's pending interrupt is removed during the call. If an
- * interrupt comes during the call, the call is repeated.
+ * suppresses the next overflow's interrupt. So a pending interrupt of another counter is removed during the call, and
+ * set again after it. If an interrupt comes during the call, the call is repeated. False: the firmware reports an
+ * error.
  */
 static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
@@ -251,7 +258,10 @@ static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *
     return fine;
 }
 
-/* Stop counters. The firmware's answer is ignored: a counter that another program has stopped is stopped. */
+/*
+ * Stop counters, and store their values. An error of the firmware is ignored: a counter that another program has
+ * stopped is stopped.
+ */
 static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, uint32_t counters)
 {
     unsigned long mask = 0;
@@ -270,7 +280,7 @@ static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *h
 
 /* ---- Registers ---- */
 
-/* Return the overflow flags of the firmware's counters, by our numbers. */
+/* Return the mask of the port's counters whose overflow flag in scountovf is set by a new overflow. */
 static uint32_t overflows(const struct upmu_riscv_sbi_hart *hart)
 {
     unsigned long flags = 0;
@@ -336,7 +346,10 @@ static bool write_gates(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_
     return fine;
 }
 
-/* Write an event. If the event is the same as before, an overflow ends: the next start clears the counter's flag. */
+/*
+ * Write an event. Writing the event that the counter has, without the bit OF, acknowledges an overflow: the counter's
+ * next start clears the firmware's flag.
+ */
 static bool write_event(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint64_t value)
 {
     uint64_t changed = (hart->event[n] ^ value) & ~EVENT_OF;
@@ -397,8 +410,8 @@ static void pmi_rearm(void *context)
 }
 
 /*
- * Find the counters of the hardware; their width is that of the narrowest. Masks of calls have as many bits as a
- * register.
+ * Find the counters of the hardware; sbi->identity.width is that of the narrowest one. Only the first 32 counters of
+ * the firmware are looked at, because a mask of counters is one register, which has 32 bits on RV32.
  */
 static void find_counters(struct upmu_riscv_sbi *sbi)
 {
@@ -438,7 +451,7 @@ bool upmu_riscv_sbi_port(struct upmu_riscv_sbi *sbi, struct upmu_port *port)
     port->irq_save = irq_save;
     port->irq_restore = irq_restore;
     port->pmi_rearm = sbi->identity.sscofpmf ? pmi_rearm : NULL;
-    port->msr_faults_are_safe = true; /* no access faults: false means that the firmware refused the access */
+    port->msr_faults_are_safe = true; /* no access faults; a false of rdmsr or wrmsr: the firmware refused the access */
     port->in_kernel_mode = true;
     return sbi->identity.counters != 0;
 }

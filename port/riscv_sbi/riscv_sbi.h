@@ -9,14 +9,20 @@
 
 #include <port/riscv_native/riscv_native.h>
 
-/* A copy of what the firmware was told for a hart, because the firmware cannot be asked. All fields are 0 at first. */
+/*
+ * The state that the port has given the firmware for a hart, because the firmware cannot be asked for it. All fields
+ * are 0 at first.
+ */
 struct upmu_riscv_sbi_hart {
     uint64_t event[32];
-    uint64_t value[32]; /* value of a stopped counter; running on a shared counter: distance from that */
-    uint8_t at[32];     /* 1 + number of the CSR that the firmware gave for the counter; 0: no CSR */
+    /*
+     * stopped counter: its value; running: its value at the start, or for cycle and instret its value minus the CSR's
+     */
+    uint64_t value[32];
+    uint8_t at[32];     /* 1 + m: the firmware gave this counter the CSR cycle + m; 0: the counter has no hardware */
     uint32_t running;
-    uint32_t anew;  /* counters whose hardware another counter took: configure them at their start */
-    uint32_t clean; /* stopped counters whose flag is not an overflow */
+    uint32_t anew;  /* mask of counters whose hardware another one took: configure them at their start */
+    uint32_t clean; /* mask of stopped counters whose flag in scountovf is no new overflow */
 };
 
 struct upmu_riscv_sbi {
@@ -26,8 +32,8 @@ struct upmu_riscv_sbi {
     struct upmu_riscv_sbi_hart *(*this_hart)(struct upmu_riscv_sbi *sbi);
     struct upmu_riscv_sbi_hart first;
     /* private */
-    uint32_t known;    /* counters that the firmware has, by their CSRs */
-    uint8_t index[32]; /* the firmware's numbers for the counters in `known` */
+    uint32_t known;    /* bit m: the firmware has a counter whose CSR is cycle + m */
+    uint8_t index[32]; /* [m]: the firmware's number of the counter whose CSR is cycle + m */
 };
 
 /*

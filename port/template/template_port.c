@@ -156,11 +156,14 @@ static bool template_mmio_read(void *context, const volatile void *pointer, unsi
 
 static bool template_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value)
 {
-    (void)context, (void)pointer, (void)bits, (void)value; /* FILL IN, as the former */
+    (void)context, (void)pointer, (void)bits, (void)value; /* FILL IN, as mmio_read */
     return true;
 }
 
-/* Say where a CPU is. Without this hook packages and dies are numbered as by CPUID. */
+/*
+ * Store the package, die, memory node and last-level cache of a CPU. Without this hook packages and dies are numbered
+ * as by CPUID.
+ */
 static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
 {
     (void)context, (void)cpu;
@@ -208,7 +211,7 @@ static bool template_own_unit(void *context, unsigned i, struct upmu_unit_info *
     return false; /* FILL IN: the device's place and type, true */
 }
 
-/* 0: not in use, which is always allowed; 1: filled in. */
+/* `yes` is 0: the hook is not in use; 1: the hook is filled in, and in use. */
 #define FILLED_IN(yes, hook) ((yes) ? (hook) : NULL)
 
 const struct upmu_port template_port = {

@@ -14,7 +14,7 @@ struct upmu_x86_clock {
     uint32_t multiplier; /* ns per tick, times 2^24 */
 };
 
-/* Make a clock for `khz` thousand ticks a second. A rate below 4 MHz makes none. */
+/* Make a clock for `khz` thousand ticks a second. A rate below 4 MHz gives a clock with multiplier 0: none. */
 static inline struct upmu_x86_clock upmu_x86_clock_make(uint32_t khz)
 {
     struct upmu_x86_clock clock = {0};

@@ -19,7 +19,8 @@ extern "C" {
 
 /* How configuration space is reached. */
 struct upmu_x86_pci {
-    volatile uint8_t *ecam; /* memory of bus `first_bus`, mapped uncached; NULL: use the ports */
+    /* where the configuration space from `first_bus` on is mapped, uncached; NULL: use the ports */
+    volatile uint8_t *ecam;
     uint16_t segment;       /* the segment that `ecam` is for */
     uint8_t first_bus;      /* the first bus in `ecam` */
     uint8_t last_bus;       /* the last bus in `ecam` */
@@ -40,7 +41,7 @@ static inline uint32_t upmu_x86_in32(uint16_t port)
     return value;
 }
 
-/* Return a register in memory; NULL: the memory does not have it. */
+/* Return the address of a register in the memory `ecam`; NULL: the register is not in it. */
 static inline volatile uint32_t *upmu_x86_pci_memory(const struct upmu_x86_pci *pci, uint32_t where, uint32_t offset)
 {
     uint32_t bus = where >> 8 & 0xffu;
@@ -60,8 +61,8 @@ static inline uint32_t upmu_x86_pci_address(uint32_t where, uint32_t offset)
 
 /*
  * Read or write one register. `where` and `offset` are as in upmu_port.pci_read. False: the register cannot be reached.
- * An access by ports holds a lock that only these two functions know: if your kernel uses these ports, too, write hooks
- * that take your kernel's lock. A handler never makes such an access.
+ * An access by ports holds pci->lock, which only this function takes: if your kernel uses these ports, too, write hooks
+ * that take your kernel's lock. The library's handler never makes such an access.
  * Context: local.
  */
 static inline bool upmu_x86_pci_access(struct upmu_x86_pci *pci, uint32_t where, uint32_t offset, bool write,

@@ -16,9 +16,9 @@
 #define AMD_CORE_COUNTERS 6u
 
 /*
- * Bits 19 and 21 mean nothing; bits 35:32 belong to the event. Bits 40 and 41, guest only and host only, are dropped
- * with all others from the selects of a guest without SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them,
- * too).
+ * Bits 19 and 21 have no function and are dropped; bits 35:32 belong to the event. Bits 40 and 41, guest-only and
+ * host-only, are dropped from the selects of a guest without SVM, as are all other bits (reserved_bits in Linux
+ * arch/x86/kvm/svm/pmu.c drops them, too).
  */
 #define AMD_SELECT_BITS UINT64_C(0xfffd7ffff)
 
@@ -50,7 +50,10 @@ void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_
 
 /* ---- Registers ---- */
 
-/* Return the counter that an MSR belongs to, or UPMU_NO_COUNTER; *out_select: the MSR is the counter's select. */
+/*
+ * Return the counter that an MSR belongs to, or UPMU_NO_COUNTER; *out_select: true: the MSR is the counter's select,
+ * false: its value.
+ */
 static unsigned amd_counter(const struct upmu_guest *guest, uint32_t msr, bool *out_select)
 {
     unsigned counter = UPMU_NO_COUNTER;

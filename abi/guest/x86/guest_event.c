@@ -15,8 +15,8 @@
 #define EVENT_AND_UMASK 0xffffu
 
 /*
- * Codes of architectural events: unit mask and event. Below are their codes on AMD, and names that every host's PMU
- * knows. 0 or "": the event does not exist there.
+ * Codes of architectural events: unit mask in bits 15:8, event number in bits 7:0. Below are their codes on AMD, and
+ * names that every host's PMU knows. 0 or "": the event does not exist there.
  */
 const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_CYCLES] = 0x003c,
@@ -26,12 +26,12 @@ const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_LLC_MISSES] = 0x412e,
     [GUEST_ARCH_BRANCHES] = 0x00c4,
     [GUEST_ARCH_MISPREDICTS] = 0x00c5,
-    [GUEST_ARCH_TSC] = 0x0300, /* of a fixed counter alone */
+    [GUEST_ARCH_TSC] = 0x0300, /* only fixed counter 2 counts this event */
 };
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
 
-/* The event of each fixed counter. */
+/* The event of each fixed counter, by its number. */
 static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUEST_ARCH_CYCLES, GUEST_ARCH_TSC};
 
 #define NAMED_EVENTS                                                                                                   \
@@ -47,8 +47,8 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
 }
 
 /*
- * Does the host's PMU have the door's codes for architectural events? P6 has other codes for them, and a hypervisor's
- * page has numbers of its own.
+ * Does the host's PMU have the door's codes for architectural events? P6 has other codes for them, and the paravirtual
+ * PMU (UPMU_PMU_PAGE), by which this host may itself be a guest, has event numbers of its own.
  */
 static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
@@ -65,8 +65,8 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
 }
 
 /*
- * Return how many counters architectural events can always have at once. NetBurst has two ESCRs for each event, which
- * events share: so two. P6 has two counters.
+ * Return how many counters architectural events can always have at the same time. NetBurst has two ESCRs for each
+ * event, and several events share an ESCR: so two. P6 has two counters.
  */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
 {
@@ -76,7 +76,9 @@ unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
     return alike || count < 2 ? count : 2;
 }
 
-/* Return the select of a counter. For a fixed counter it has the rings alone. */
+/*
+ * Return the select of a counter. For a fixed counter it has only the bits USR and OS, made of the counter's control.
+ */
 static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -132,8 +134,8 @@ static uint64_t event_bits(unsigned door)
 }
 
 /*
- * Can each entry of a filter match an event of this door? A filter that denies events would let the events of an entry
- * pass that cannot match.
+ * Can each entry of a filter match an event of this door? An entry that can match nothing would deny nothing, where the
+ * filter is to deny its events.
  */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {
@@ -144,7 +146,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
     return door != UPMU_GUEST_INTEL || !high;
 }
 
-/* Does the list of a filter match a select? An exclusion outweighs all other entries. */
+/* Does an entry of the filter match a select, and no exclusion? */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
     uint64_t event = event_bits(door);
@@ -171,7 +173,10 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
-/* Is a select without edge and threshold? With edge or threshold a select counts another event: stalls, for example. */
+/*
+ * Is a select without edge, invert and counter mask? With these a select counts something else than its event: stalls,
+ * for example.
+ */
 static bool is_plain(unsigned counter, uint64_t select)
 {
     return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);
@@ -220,15 +225,18 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
            upmu_guest_event_same_vendor(pmu, shape->door);
 }
 
-/* Is the event one of AMD's northbridge, which counts for all cores? So it is before family 17h. */
+/*
+ * Does a select count an event of AMD's northbridge, which counts for all cores? Before family 17h event numbers with
+ * bits 7:5 set are such events.
+ */
 static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
 {
     return upmu_pmu_is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
 }
 
 /*
- * Return the payload of an event. For OFFCORE_RESPONSE 0 and 1 of all models: the guest's register, as far as the
- * policy permits now.
+ * Return the payload of an event: for OFFCORE_RESPONSE 0 and 1 (event numbers of all models) the guest's register,
+ * without the bits that the policy does not permit now; for other events 0.
  */
 static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
 {
@@ -248,7 +256,7 @@ static char *put_text(char *to, const char *text)
     return to;
 }
 
-/* Find the host's event by the name that every PMU has for it, and by the rings and modifiers of the select. */
+/* Find the host's event by a name that the catalogue of every PMU has, with the rings and modifiers of the select. */
 static enum upmu_status by_name(const struct upmu_pmu *pmu, const char *name, uint64_t select,
                                 struct upmu_event *out_event)
 {

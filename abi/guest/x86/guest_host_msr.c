@@ -6,12 +6,13 @@
 #include <abi/guest/x86/guest_x86.h>
 
 /*
- * Kinds of registers. NOTHING: the host's write does nothing, because the register acknowledges, or follows from
- * others. CONSTANT: the register's value follows from the shape.
+ * Kinds of registers. NOTHING: the host's write does nothing, because the register acknowledges, or its value follows
+ * from other registers. STATUS: the write sets the whole status. CONSTANT: the register's value follows from the shape.
+ * OTHER: the write is one by the guest.
  */
 enum { NOTHING, STATUS, CONSTANT, OTHER };
 
-/* Registers for which a write by the guest has an effect elsewhere, or faults. */
+/* Registers that the host writes by other rules than the guest: by their addresses on Intel's and AMD's doors. */
 static const struct {
     uint32_t intel, amd;
     uint8_t what;

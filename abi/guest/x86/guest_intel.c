@@ -19,7 +19,7 @@
 #define INTEL_STATUS_SET 0x391u
 #define INTEL_INUSE 0x392u
 
-#define CPUID_PDCM (1u << 15) /* there is PERF_CAPABILITIES */
+#define CPUID_PDCM (1u << 15) /* leaf 1, ECX: there is PERF_CAPABILITIES */
 #define CAPABILITY_FULL_WRITE UPMU_BIT64(13)
 #define STATUS_UNCORE UPMU_BIT64(61)
 #define STATUS_DS UPMU_BIT64(62)
@@ -55,7 +55,10 @@ void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint3
 
 /* ---- Registers ---- */
 
-/* Return the counter of an MSR in a block with one MSR for each general counter, or UPMU_NO_COUNTER. */
+/*
+ * Return the counter of an MSR in a block that has one MSR for each general counter and begins at `first`;
+ * UPMU_NO_COUNTER: the MSR is not in the block.
+ */
 static unsigned intel_general(const struct upmu_guest *guest, uint32_t msr, uint32_t first)
 {
     return msr - first < guest->shape.general ? msr - first : UPMU_NO_COUNTER;
@@ -81,7 +84,7 @@ static uint64_t intel_fixed_ctrl(const struct upmu_guest *guest)
     return value;
 }
 
-/* Return the register of counters in use: a bit for each counter that has an event; bit 63: one of them interrupts. */
+/* Return IA32_PERF_GLOBAL_INUSE: a bit for each counter whose select has an event; bit 63: a counter interrupts. */
 static uint64_t intel_in_use(const struct upmu_guest *guest)
 {
     uint64_t value = 0;
@@ -99,7 +102,7 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
     return value;
 }
 
-/* The kinds of registers that a shape has at its addresses. */
+/* The kinds of registers that an MSR of the guest can be. */
 enum intel_register { INTEL_IS_COUNTER, INTEL_IS_SELECT, INTEL_IS_OFFCORE, INTEL_IS_GLOBAL, INTEL_IS_OTHER };
 
 static enum intel_register intel_register(const struct upmu_guest *guest, uint32_t msr, unsigned *out_number)
@@ -160,8 +163,8 @@ enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t
 /* ---- Writes ---- */
 
 /*
- * Return the bits of a select that the guest may set. Transactions need a policy of at least level LIST, and a host
- * that counts them.
+ * Return the bits of a select that the guest may set. Bits 32 and 33 (transactions) need a policy of level LIST or
+ * higher, and a host that counts them.
  */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter)
 {
@@ -183,7 +186,10 @@ uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest)
     return bits;
 }
 
-/* Write a counter; false: the value is too wide. The old registers take 32 bits of a value and extend their sign. */
+/*
+ * Write a counter; false: the value is too wide. The older addresses (C1h + n) take 32 bits of a value and extend their
+ * sign; those of full width (4C1h + n) and of fixed counters take every bit.
+ */
 static bool write_intel_counter(struct upmu_guest *guest, uint32_t msr, unsigned counter, uint64_t value)
 {
     if (msr - INTEL_COUNTER < UPMU_GUEST_GENERAL)

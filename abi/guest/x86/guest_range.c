@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The MSRs that the engine answers: registers of the doors, and registers of or near the PMU that no guest has. A table
- * for each vendor says which accesses the engine answers and which ones a hypervisor has to trap.
+ * The MSRs that upmu_guest_rdmsr() and upmu_guest_wrmsr() answer: registers of the doors, and registers of or near the
+ * PMU that no guest has. A table for each vendor says which these are; a hypervisor has to trap all of them.
  */
 #include <abi/guest/x86/guest_x86.h>
 
-/* Kinds of ranges: some exist in certain shapes only. */
+/*
+ * Kinds of ranges. ABSENT: each access faults. DEBUGCTL: only shapes with a register of all gates have the range.
+ * LVTPC: only policies without UPMU_GUEST_OWN_LAPIC have the range.
+ */
 enum range_kind { RANGE_ALWAYS, RANGE_ABSENT, RANGE_DEBUGCTL, RANGE_LVTPC };
 
 struct range {

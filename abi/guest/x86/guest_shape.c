@@ -18,7 +18,7 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
     return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
 }
 
-/* Does this host count all that the shape shows? */
+/* Can this host count all events and fixed counters that the shape shows? */
 static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
 {
     uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
@@ -42,7 +42,10 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
     return upmu_guest_shape_denied(shape, policy) ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
-/* How many counters may a shape show? The doors of AMD before version 2 have a fixed number of counters. */
+/*
+ * Return how many counters a shape may show. AMD's doors before version 2 have a fixed number of counters, which
+ * max_counters does not change.
+ */
 static unsigned most_counters(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     bool can_be_fewer = shape->door == UPMU_GUEST_INTEL || shape->door == UPMU_GUEST_AMD_V2;
@@ -61,8 +64,8 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
 
 /*
  * Remove from a shape what the policy denies. CPUID has only the number of fixed counters: so those above a denied one
- * are not shown either. Fixed counters go first where the policy lets not all counters count, because general counters
- * count every event.
+ * are not shown either. Where max_counters is too low for all counters, fixed ones are removed first, because general
+ * counters can count every event.
  */
 static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
@@ -119,7 +122,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     return UPMU_OK;
 }
 
-/* Return the shape that a reset makes. */
+/* Return the shape that a reset makes: guest->shown without what the present policy denies. */
 static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = guest->shown;
@@ -149,7 +152,7 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
  */
 static const struct {
     uint32_t leaf, bits;
-    uint8_t subleaf, word; /* EVERY: all subleaves, all words */
+    uint8_t subleaf, word; /* `word`: 0 to 3: EAX to EDX; EVERY: all subleaves, all words */
 } hidden[] = {
     {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
     {1, 1u << 21, EVERY, 3},                     /* debug store */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door of x86.  Which counters are open, how an overflow interrupts, what freezes; the accesses that trap, which go
- * on to the registers of one vendor.  Registers that both vendors have: guest_x86_registers.c.
+ * The table of functions for the doors of x86: which counters are open, how an overflow interrupts, what it freezes;
+ * the accesses that trap, which are passed on to the registers of one vendor.  Registers that both vendors have:
+ * guest_x86_registers.c.
  */
 #include <upmu/pmu.h>
 #include <abi/guest/x86/guest_x86.h>
@@ -15,8 +16,8 @@
 /* ---- Questions to the registers ---- */
 
 /*
- * Does an overflow of a counter interrupt? With IN_TXCP an overflow must not interrupt: aborted transactions would
- * repeat the overflow without end.
+ * Does an overflow of a counter interrupt the guest? With IN_TXCP an overflow must not interrupt: aborted transactions
+ * would repeat the overflow without end.
  */
 static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 {
@@ -47,7 +48,7 @@ static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && counts_in_mode(guest, select);
 }
 
-/* Return the counters that count, as far as the guest is concerned. */
+/* Return the mask of the counters that the guest's registers enable. */
 static uint32_t x86_open(const struct upmu_guest *guest)
 {
     uint32_t open = 0;
@@ -61,8 +62,8 @@ static uint32_t x86_open(const struct upmu_guest *guest)
 }
 
 /*
- * Return a word for what a session counts: the select, with bits 22:19, which only the guest sees, replaced by bits
- * 35:32.
+ * Return a word for what a session counts: the low half of the select, in which bits 35:32 stand in the place of bits
+ * 22:19 (these four do not change what is counted).
  */
 static uint32_t x86_word(const struct upmu_guest *guest, unsigned counter)
 {
@@ -89,8 +90,8 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
 }
 
 /*
- * Does the host have the register by which the guest names a counter? P6 and NetBurst have other names for their
- * counters, and a CPU before PerfCtrExtCore lacks those of later doors.
+ * Does the host have a counter register with the address that the guest uses for this counter? P6 and NetBurst have
+ * other addresses for their counters, and a CPU before PerfCtrExtCore lacks those of the doors AMD_CORE and AMD_V2.
  */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {
@@ -102,7 +103,10 @@ static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
             upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE);
 }
 
-/* May RDPMC pass? RDPMC reads every counter of the host, on AMD also those of units outside the core. */
+/*
+ * May the guest execute RDPMC without a trap? RDPMC reads every counter of the host, on AMD also those of units outside
+ * the core.
+ */
 static bool x86_all_pass(const struct upmu_guest *guest)
 {
     return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
@@ -111,7 +115,7 @@ static bool x86_all_pass(const struct upmu_guest *guest)
 
 /* ---- Interrupts ---- */
 
-/* Freeze the guest's counters, if the guest wants that after overflows that interrupt. */
+/* Freeze the guest's counters (and its branch records) after overflows that interrupt, if DEBUGCTL asks for that. */
 static void freeze_counters(struct upmu_guest *guest)
 {
     bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
@@ -175,7 +179,8 @@ enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t m
 }
 
 /*
- * Read a counter by RDPMC. Intel's fixed counters have bit 30. Other types do not exist, and AMD has no fixed counters.
+ * Read a counter by RDPMC. ECX is the number of a general counter, or bit 30 with the number of a fixed one. All other
+ * values fault, and AMD's doors have no fixed counters.
  */
 static enum upmu_guest_access read_by_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
@@ -191,7 +196,7 @@ static enum upmu_guest_access read_by_rdpmc(struct upmu_guest *guest, uint32_t e
     return UPMU_GUEST_DONE;
 }
 
-/* Add a trapped access to the host's statistics, unless the engine has no part in it. */
+/* Add a trapped access to the vCPU's statistics, unless the answer is NOT_OURS. Returns `access`. */
 static enum upmu_guest_access note_trap(const struct upmu_guest *guest, enum upmu_guest_access access, bool write)
 {
     struct upmu_guest_statistics *statistics = guest->statistics;
@@ -300,7 +305,10 @@ static void x86_restore(struct upmu_guest *guest, const struct upmu_guest_regist
     guest->x86.lvtpc = registers->interrupt;
 }
 
-/* Does a select enable an event that is not architectural? */
+/*
+ * Does the select of a general counter enable an event that is not architectural, so that the shape's model must count
+ * it?
+ */
 static bool x86_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     return counter < UPMU_FIXED_COUNTER(0) && shape->family && select & GUEST_SELECT_EN &&

@@ -25,7 +25,7 @@
 #define GUEST_FIXED_RINGS 3u
 #define GUEST_FIXED_INT 8u
 
-/* Bits of the status, Intel's and that of AMD's version 2. */
+/* Bits of the global status (Intel: 38Eh, AMD's PerfMonV2: C0000300h): branch records frozen, counters frozen. */
 #define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
@@ -44,7 +44,7 @@
 #define GUEST_DEBUGCTL_FREEZE_LBR UPMU_BIT64(11)
 #define GUEST_DEBUGCTL_FREEZE UPMU_BIT64(12)
 
-/* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
+/* Architectural events: 0 to 6 are their bits in CPUID leaf 0Ah, EBX; TSC is the event of fixed counter 2. */
 enum guest_arch {
     GUEST_ARCH_CYCLES = 0,
     GUEST_ARCH_INSTRUCTIONS = 1,
@@ -57,7 +57,7 @@ enum guest_arch {
     GUEST_ARCH_NONE = 8
 };
 
-/* Convert a mask of counters to bits of GLOBAL_CTRL and GLOBAL_STATUS, and back. */
+/* Convert a mask of counters to the bits that these counters have in GLOBAL_CTRL and GLOBAL_STATUS, and back. */
 static inline uint64_t upmu_guest_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters >> 16) << 32;
@@ -74,21 +74,30 @@ static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
     return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
 }
 
-/* The status as of the last read of each counter: bits of counters, and of what freezes them. */
+/*
+ * Return the global status as of the last read of each counter's session: the overflow bits, and the bits of frozen
+ * counters and branch records.
+ */
 uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
 
 /* ---- guest_x86.c ---- */
 
-/* Read and write an MSR as the guest does, but as no trap of the guest: for the host's own accesses. */
+/* Read and write an MSR by the rules for the guest, without adding the access to the vCPU's statistics. */
 enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
 /* ---- guest_x86_registers.c ---- */
 
-/* Set the register of all gates; set the whole status. Both mark the counters concerned as dirty. */
+/*
+ * set_global() sets the register of all gates, set_status() the whole status. Both mark the counters concerned as
+ * dirty.
+ */
 void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
-/* Set or clear these bits of the status. Overflows until now are put into the status before. */
+/*
+ * Set or clear these bits of the status. First the counters that have one of these bits are read, so that their
+ * overflows until now are in the status.
+ */
 void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
 
@@ -101,24 +110,27 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
 /* ---- guest_event.c ---- */
 
 /*
- * Functions for the event of a counter: which architectural event it is, whether it is allowed, which event the host
- * counts.
+ * Functions for the event of a counter: which architectural event it is (event_arch(), GUEST_ARCH_NONE: none), and
+ * which event of the host counts it (upmu_guest_event(), as upmu_guest_door_table.event).
  */
 extern const uint16_t upmu_guest_codes[8]; /* Intel's select words, by enum guest_arch */
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
-/* Does this PMU have the events that only CPUs of the shape's model have? */
+/* Is this PMU that of the shape's family and model, so that it has the events of that model? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
 /* Does the policy permit the event of a counter's select? `arch`: the result of upmu_guest_event_arch(). */
 bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
 /*
- * Return the events that Intel's CPUID can show and a policy counts: bits of enum guest_arch; bit 16 + i: fixed counter
- * i.
+ * Return which of the events that Intel's CPUID can show a policy counts: bit n, 0 to 6: n of enum guest_arch; bits 16
+ * to 18: fixed counters 0 to 2.
  */
 uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
-/* Return the bits of enum guest_arch for events that this PMU counts for a door in the same meaning. */
+/* Return the events that this PMU counts in the meaning that they have for a door: bit n: n of enum guest_arch. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
-/* Return how many general counters of this PMU can always count at once, whatever architectural events they have. */
+/*
+ * Return how many general counters of this PMU can always count at the same time, whichever architectural events they
+ * count.
+ */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
@@ -127,27 +139,30 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
 
 /* ---- guest_shape.c, guest_range.c ---- */
 
-/* Functions for the shape of an x86 guest: whether it is within limits, and honest under a policy. */
+/*
+ * Functions for the shape of an x86 guest. is_valid(): is it within the limits of its door? can_show(): as
+ * upmu_guest_door_table.can_show.
+ */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
-/* Set the shape that a reset makes. */
+/* Set guest->shape to what the present policy counts of guest->shown; a reset does so. */
 void upmu_guest_shape_renew(struct upmu_guest *guest);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
 
-/* Does the engine answer this MSR? The door answers all such MSRs, and no other one. */
+/* Is this MSR in a range of upmu_guest_msr_range()? The door answers all MSRs of these ranges, and no other ones. */
 bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr);
 
 /* ---- guest_intel.c, guest_amd.c ---- */
 
-/* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
+/* Return the virtual counter whose value this MSR is, or UPMU_NO_COUNTER. */
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
 unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
-/* Add to an answer of CPUID what this shape has. The bits that no guest has are already cleared. */
+/* Set in an answer of CPUID what this shape has. The caller has cleared all bits that show a PMU of the host. */
 void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
-/* Return the bits that the guest may have set in a select, and in the status. */
+/* Return the bits that the guest can set in a select, and in the global status. */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter);
 uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_select_bits(const struct upmu_guest *guest);
