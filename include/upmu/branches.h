@@ -90,7 +90,8 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
 
 /*
  * Stop recording, and restore the registers as the start found them; entries stay where they are.  2 W + 1 R at most,
- * and one write for each thing that UPMU_BRANCH_TAKE took.
+ * and one write for each thing that UPMU_BRANCH_TAKE took.  A filter that hyper-threads share (Nehalem, Westmere) is
+ * restored by the last CPU of the core's domain that stops (upmu/cpu.h); a CPU without a domain counts as alone.
  * upmu_cpu_suspend() and upmu_cpu_fini() stop a stack and do not start it again; upmu_cpu_changed() ignores it.
  *
  * Returns UPMU_OK, also if it was not started; UPMU_ERR_PORT (the stack counts as stopped); UPMU_ERR_NO_PMU,

@@ -24,6 +24,7 @@ struct upmu_domain {
     uint64_t found[UPMU_REGISTERS];      /* values of shared registers before the first CPU took over */
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
     uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
+    uint32_t filter; /* of a shared filter of branches: CPUs that record, and the value that was found */
 };
 
 #endif
