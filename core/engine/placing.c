@@ -315,7 +315,7 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     if (status != UPMU_OK)
         return status;
     /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
-    if (upmu_special_clash(meter, session) || meter->unowned)
+    if (meter->unowned)
         return UPMU_OK;
     /* No counter runs here: on a PMU with such an erratum the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&

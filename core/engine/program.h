@@ -17,7 +17,8 @@
 #define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric, of two counters, can fall, or can stand still */
 
 /*
- * Compile the placement of a set, if that is not done.  Returns false where the set has none, or it has too many steps.
+ * Compile the placement of a set, if that is not done.  Returns false where the set has none, it has too many steps, or
+ * the set samples slots beside their metrics.
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 

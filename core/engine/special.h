@@ -77,9 +77,6 @@ static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, cons
 /* Add the window of metrics of a session whose counters are stopped.  Returns false where a register faulted. */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Has the session metrics, and samples slots?  Then it cannot start. */
-bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session);
-
 /* Add the window of metrics so far, and begin the next one, while the session runs.  Inside a bracket. */
 void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -97,13 +94,6 @@ static inline bool upmu_special_take_metrics(struct upmu_meter *meter, struct up
     (void)meter;
     (void)session;
     return true;
-}
-
-static inline bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-    return false;
 }
 
 static inline void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session)
