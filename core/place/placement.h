@@ -20,8 +20,8 @@
 /* Rounds of pruning in one search for a placement; to explain a refusal a search has as many again. */
 #define PLACE_ROUNDS 20000u
 
-/* Passes of upmu_placement_try() before a search. They save time if there are many counters. */
-#define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH ? 2u : 0)
+/* Does upmu_placement_try() look for a place before a search? That saves time if there are many counters. */
+#define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH)
 
 /* The number of decisions that can be for a claim; further decisions are for single options. */
 #define PLACE_DECISIONS 32
@@ -98,7 +98,7 @@ struct placement {
 
     /* The state of the search. */
     uint8_t trail_count, decision_count;
-    uint8_t tries;      /* PLACE_TRIES; 1 to explain a refusal: most subsets need no second one */
+    bool tries;         /* PLACE_TRIES; false while requests that could not all be read are placed */
     uint32_t used;      /* counters that a unit has */
     uint32_t failed;    /* requests that found no place in the last try */
     uint32_t unmatched; /* requests that may have a unit without a counter */
