@@ -305,8 +305,8 @@ static bool admit_private(struct upmu_meter *meter)
         if (!was_refused(meter, session, true)) {
             enum upmu_status status = try_start(meter, session, true);
 
-            searched = status != UPMU_ERR_WRONG_PMU;
-            failed = status != UPMU_OK && searched;
+            failed = status != UPMU_OK && status != UPMU_ERR_WRONG_PMU;
+            searched |= status != UPMU_ERR_WRONG_PMU;
         }
         if (upmu_session_waits(session))
             renew_session(meter, session);
