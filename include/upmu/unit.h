@@ -315,8 +315,8 @@ enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flag
 /* ---- Regions over all dies ---- */
 
 /*
- * Add a count of another die: what was counted adds up, the worst quality and the longest times stay.  A die that is
- * idle (0, UPMU_QUALITY_UNPROVEN) makes a sum unproven only if no other die counted.  Context: any.
+ * Add a count of another die: what was counted adds up (saturating), the worst quality and the longest times stay.  A
+ * die that is idle (0, UPMU_QUALITY_UNPROVEN) makes a sum unproven only if no other die counted.  Context: any.
  */
 void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
 
