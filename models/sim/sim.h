@@ -629,7 +629,6 @@ struct upmu_sim {
 
     /* Private */
     bool in_callback;
-    bool in_storm;
 };
 
 /*
