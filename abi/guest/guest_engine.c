@@ -579,7 +579,9 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
 
         if (status == UPMU_OK || status == UPMU_ERR_PORT)
             guest->attached &= ~(rest & (0u - rest));
-        worst = status != UPMU_OK ? status : worst;
+        /* A session that is still open matters more than a register that faulted. */
+        if (status != UPMU_OK && (worst == UPMU_OK || worst == UPMU_ERR_PORT))
+            worst = status;
     }
     guest->counters = guest->started = guest->dirty = guest->passes = 0;
     return worst;

@@ -238,20 +238,18 @@ static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event
 
 /*
  * Finish an event. Any slot (counter of the page) can count it. Without PV_RAW a raw event is permitted only if its
- * select word, apart from the privileges, is that of a generic event: pv_render() then asks for the generic event.
+ * select word, apart from the privileges and the enable and interrupt bits, is that of a generic event: pv_render()
+ * then asks for the generic event.
  */
 static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     bool generic = event->flags & PV_GENERIC;
-    enum upmu_status status;
+    enum upmu_status status = upmu_x86_settle(event, generic ? UPMU_SELECT_BOTH | 0xfu : PV_RAW_BITS);
 
-    if (!generic && !(pmu->quirks & PV_RAW) &&
-        pv_generic_of(pmu, event->config & ~UPMU_SELECT_BOTH) == UPMU_PV_GENERIC_EVENTS)
-        return UPMU_ERR_NOT_PERMITTED;
-    status = upmu_x86_settle(event, generic ? UPMU_SELECT_BOTH | 0xfu : PV_RAW_BITS);
     if (status != UPMU_OK)
         return status;
-    if (event->config1)
+    if (event->config1 || (!generic && !(pmu->quirks & PV_RAW) &&
+                           pv_generic_of(pmu, event->config & ~UPMU_SELECT_BOTH) == UPMU_PV_GENERIC_EVENTS))
         return UPMU_ERR_NOT_PERMITTED;
     upmu_x86_settle_attributes(event);
     event->counters = pmu->counters;

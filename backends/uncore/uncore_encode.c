@@ -326,20 +326,23 @@ static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift,
 
 /*
  * Return the select bits of an event code. AMD's has its upper bits from bit 32, or 32 and 59, on; Nehalem-EX's may
- * begin at bit 1; others have bit 8 of the code at bit 21. A code with higher bits gets bit 20, which set_code()
- * refuses.
+ * begin at bit 1; others have bit 8 of the code at bit 21, and no room for higher bits (is_code_wide()).
  */
 static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 {
     uint64_t mask = type->select_mask;
 
     if (!is_amds(type))
-        return mask & 1u || !mask
-                   ? (code & 0xffu) | (code & 0x100 ? UNCORE_EXTENDED : 0) | (code >> 9 ? UNCORE_OVERFLOW : 0)
-                   : code << 1;
+        return mask & 1u || !mask ? (code & 0xffu) | (code & 0x100 ? UNCORE_EXTENDED : 0) : code << 1;
     if (mask & UNCORE_BIT(59))
         return (code & 0xffu) | (code >> 8 & 0xfu) << 32 | code >> 12 << 59;
     return (code & 0xffu) | code >> 8 << 32;
+}
+
+/* Has an event code bits that code_word() has no place for? */
+static bool is_code_wide(const struct upmu_unit_type *type, uint64_t code)
+{
+    return code >> 9 && !is_amds(type) && (type->select_mask & 1u || !type->select_mask);
 }
 
 /*
@@ -357,7 +360,7 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     unsigned width = !umask ? 16 : is_amds(type) ? 12 : 40;
     uint64_t word, bits;
 
-    if (!value || *value >> width)
+    if (!value || *value >> width || (!umask && is_code_wide(type, *value)))
         return UPMU_ERR_BAD_VALUE;
     word = umask ? umask_word(type, *value) : code_word(type, *value);
     bits = umask ? umask_word(type, UNCORE_BIT(width) - 1) : code_word(type, 0xffff);
@@ -452,7 +455,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     /* The row's event is for another type of unit than this PMU's. */
     if (row->unit != type->number)
         return UPMU_ERR_UNSUPPORTED;
-    if (is_absent(pmu, event->id))
+    if (is_absent(pmu, event->id) || is_code_wide(type, row->code))
         return UPMU_ERR_UNSUPPORTED;
     /* A fixed counter's pseudo code would select another event on a general counter. */
     if ((row->flags & UPMU_ROW_FIXED_ONLY) && !type->fixed_width && type->style != UPMU_UNIT_FREE)

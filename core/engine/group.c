@@ -147,9 +147,9 @@ static void add_count(struct upmu_count *sum, const struct upmu_count *count)
     sum->value = upmu_add_saturating(sum->value, part.value);
     sum->raw = upmu_add_saturating(sum->raw, part.raw);
     sum->error = upmu_add_saturating(sum->error, part.error);
-    sum->enabled_ns += part.enabled_ns;
-    sum->running_ns += part.running_ns;
-    sum->lost += part.lost;
+    sum->enabled_ns = upmu_add_saturating(sum->enabled_ns, part.enabled_ns);
+    sum->running_ns = upmu_add_saturating(sum->running_ns, part.running_ns);
+    sum->lost = upmu_add_saturating_32(sum->lost, part.lost);
 }
 
 /*

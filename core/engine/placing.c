@@ -323,11 +323,8 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     status = place_session(meter, session, PLACE_STILL);
     if (status != UPMU_OK)
         return status;
-    /*
-     * While a counter that a static session left runs on, load nothing: the start takes it over or closes it.  Nor may
-     * metrics be loaded together with slots that sample: the start refuses them.
-     */
-    if (upmu_special_clash(meter, session) || meter->unowned)
+    /* While a counter that a static session left runs on, load nothing: the start takes it over or closes it. */
+    if (meter->unowned)
         return UPMU_OK;
     /* The sequence overwrites all counters.  None runs here: on such a PMU the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&

@@ -49,9 +49,10 @@ static void widen_guards(struct upmu_set *set)
 
 /*
  * Store in the program which counters only count, which sample and which count user mode alone, and the flags of all
- * events, so that later calls need not look at each event.
+ * events, so that later calls need not look at each event.  Returns false where the set samples slots beside their
+ * metrics: each window of metrics sets the counter of slots to 0, and no sample would come.
  */
-static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
+static bool sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
     uint32_t metrics = 0;
@@ -92,6 +93,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     if (program->user && meter->bank.port->in_kernel_mode)
         flags |= UPMU_PROGRAM_ODD;
     UPMU_STORE(program->flags, (uint8_t)flags);
+    return !(program->sampling & metrics);
 }
 
 static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
@@ -109,7 +111,8 @@ static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
     program->steps = image.count;
     UPMU_STORE(program->flags, UPMU_PRELUDES && image.prelude ? UPMU_PROGRAM_PRELUDE : 0);
     widen_guards(set);
-    sum_up(meter, set);
+    if (!sum_up(meter, set))
+        return;
     program->kind = upmu_placed_class(meter);
     UPMU_STORE(program->placement, upmu_placed_stamp(set));
 }

@@ -23,8 +23,8 @@
 #define UPMU_PROGRAM_ODD 64u
 
 /*
- * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, or the placement
- * has more steps than the set has room for.
+ * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, the placement has
+ * more steps than the set has room for, or the set samples slots beside their metrics.
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 

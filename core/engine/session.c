@@ -22,7 +22,6 @@
 #include "core/engine/room.h"
 #include "core/engine/session_core.h"
 #include "core/engine/sets.h"
-#include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 #include "core/sample/ring.h"
@@ -751,7 +750,7 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
     }
     for (unsigned i = 0; i < these->starts; i++) {
         session = these->start[i];
-        if (UPMU_LOAD(session->meter) != meter || is_started(session) || upmu_special_clash(meter, session))
+        if (UPMU_LOAD(session->meter) != meter || is_started(session))
             continue;
         begin_start(session);
         if (upmu_plan_fits(meter, upmu_active(session)))

@@ -491,16 +491,6 @@ static unsigned register_of(const struct upmu_meter *meter, const struct upmu_se
     return upmu_bits_lowest(session->counters & UPMU_METRIC_COUNTERS(meter->pmu));
 }
 
-bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session)
-{
-    const struct upmu_tally *slots;
-
-    if (!upmu_session_has_metrics(meter, session))
-        return false;
-    slots = slots_of(session);
-    return slots && slots->period;
-}
-
 /*
  * Begin a window of metrics: set slots and metrics to 0.  The counters are stopped.  A register that faults: all
  * counters of the session count as failed.

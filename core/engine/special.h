@@ -92,12 +92,6 @@ static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, cons
  */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
-/*
- * Has the session metrics, and does its event that counts slots sample?  Then it cannot start: each window of the
- * metrics sets the counter of slots to 0.
- */
-bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session);
-
 /* End the window of a running session's metrics, add their counts, and begin the next window.  Inside a bracket. */
 void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -115,13 +109,6 @@ static inline bool upmu_special_take_metrics(struct upmu_meter *meter, struct up
     (void)meter;
     (void)session;
     return true;
-}
-
-static inline bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-    return false;
 }
 
 static inline void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session)

@@ -31,8 +31,8 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
     if (!doubt_settled(count, sum) && (doubt_settled(sum, count) || sum->quality < count->quality))
         sum->quality = count->quality;
     sum->value = upmu_add_saturating(sum->value, count->value);
-    sum->raw += count->raw;
-    sum->lost += count->lost;
+    sum->raw = upmu_add_saturating(sum->raw, count->raw);
+    sum->lost = upmu_add_saturating_32(sum->lost, count->lost);
     sum->error = upmu_add_saturating(sum->error, count->error);
     if (sum->enabled_ns < count->enabled_ns)
         sum->enabled_ns = count->enabled_ns;

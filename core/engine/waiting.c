@@ -22,7 +22,6 @@
 #include "core/engine/reconcile.h"
 #include "core/engine/program.h"
 #include "core/engine/sets.h"
-#include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 
 /*
@@ -56,9 +55,6 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
     /* A set that needs claims always gets a search: the claims of other CPUs may have changed. */
     if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
-    /* metrics cannot run beside a sampling event of slots */
-    if (status == UPMU_OK && upmu_special_clash(meter, session))
-        status = UPMU_ERR_UNSUPPORTED;
     if (status != UPMU_OK)
         return status;
     upmu_reconcile(meter);
@@ -216,9 +212,13 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
         return bring_session(meter, session, may_move);
     if (could_fit(meter, upmu_active(session), meter->running, may_move))
         status = bring_session(meter, session, may_move);
-    if (status != UPMU_ERR_DOES_NOT_FIT || upmu_placing_pinned(meter, session) != UPMU_OK ||
-        upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
+    if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
+    status = upmu_placing_pinned(meter, session);
+    if (status != UPMU_OK)
+        return status == UPMU_ERR_UNSUPPORTED ? status : UPMU_ERR_DOES_NOT_FIT;
+    if (upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
+        return UPMU_ERR_DOES_NOT_FIT;
     (void)clear_counters(meter, upmu_active(session)->counters, session_shares);
     status = bring_session(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
@@ -339,8 +339,8 @@ static bool admit_private(struct upmu_meter *meter)
         if (!was_refused(meter, session, true)) {
             enum upmu_status status = try_start(meter, session, true);
 
-            searched = status != UPMU_ERR_WRONG_PMU;
-            failed = status != UPMU_OK && searched;
+            failed = status != UPMU_OK && status != UPMU_ERR_WRONG_PMU;
+            searched |= status != UPMU_ERR_WRONG_PMU;
         }
         if (upmu_session_waits(session))
             renew_session(meter, session);
@@ -392,7 +392,7 @@ static void fill_private(struct upmu_meter *meter)
     unsigned looks = SWITCH_LOOKS;
 
     for (struct upmu_session *session = meter->waiting[0]; session && looks; session = session->next_waiting, looks--)
-        if (!upmu_session_dropped(session) && !upmu_special_clash(meter, session))
+        if (!upmu_session_dropped(session))
             (void)upmu_waiting_plan(meter, session);
 }
 

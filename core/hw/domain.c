@@ -190,6 +190,46 @@ void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned wh
     give_up_word(domain, number, what, 0);
 }
 
+#if UPMU_BRANCHES
+
+/*
+ * The word of a filter register: bits 15:0 the CPUs that record, bits 25:16 the value that was found (LBR_SELECT has no
+ * more bits), bits 31:26 a generation, so that a word that was read before another CPU came and went is not taken for
+ * the present one.
+ */
+#define FOUND_SHIFT 16u
+#define FOUND UINT32_C(0x3ff)
+#define FILTER_GENERATION UPMU_BIT32(26)
+
+uint32_t upmu_domain_filter(const struct upmu_domain *domain)
+{
+    return load_word(&domain->filter);
+}
+
+bool upmu_domain_filter_join(struct upmu_domain *domain, uint8_t number, uint32_t word, uint64_t found)
+{
+    uint32_t after = word;
+
+    if (!(word & HOLDERS))
+        after = (word & ~(FOUND << FOUND_SHIFT)) | ((uint32_t)found & FOUND) << FOUND_SHIFT;
+    return swap_word(&domain->filter, word, (after | UPMU_BIT32(number)) + FILTER_GENERATION);
+}
+
+bool upmu_domain_filter_leave(struct upmu_domain *domain, uint8_t number, uint32_t word)
+{
+    return swap_word(&domain->filter, word, (word & ~UPMU_BIT32(number)) + FILTER_GENERATION);
+}
+
+bool upmu_domain_filter_after(uint32_t word, uint8_t number, uint64_t *out_value)
+{
+    uint32_t found = word >> FOUND_SHIFT & FOUND;
+
+    *out_value = word & HOLDERS & ~UPMU_BIT32(number) ? 0 : found;
+    return found;
+}
+
+#endif
+
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number)
 {
     uint32_t taken = 0;

@@ -95,6 +95,26 @@ void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what)
 /* Release a claim.  If this CPU's next claim is not lost, it returns UPMU_CLAIM_NEW. */
 void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
 
+/*
+ * The filter register of branch records where CPUs of a domain share it (Nehalem, Westmere).  The word that
+ * upmu_domain_filter() returns has the CPUs that record, and the value that the first of them found in the register.
+ * The two calls that change the word return false if it is no longer `word`: then look at the register and the word
+ * again.
+ */
+uint32_t upmu_domain_filter(const struct upmu_domain *domain);
+
+/* Note that a CPU records, and `found` in the register.  If another CPU records already, `found` is ignored. */
+bool upmu_domain_filter_join(struct upmu_domain *domain, uint8_t number, uint32_t word, uint64_t found);
+
+/* Note that a CPU no longer records. */
+bool upmu_domain_filter_leave(struct upmu_domain *domain, uint8_t number, uint32_t word);
+
+/*
+ * Does a CPU that stops to record have to write the filter register?  *out_value: the value that was found; 0 while
+ * another CPU records.  Returns false if 0 was found, so that no CPU has written the register.
+ */
+bool upmu_domain_filter_after(uint32_t word, uint8_t number, uint64_t *out_value);
+
 /* Returns the counters that other CPUs of the domain hold, and have not parked. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number);
 

@@ -163,8 +163,10 @@ static UPMU_APART enum upmu_status place_requests(struct placement *p, struct up
     uint32_t all = (uint32_t)(UPMU_BIT64(p->count) - 1u), left, stayers;
     uint64_t helped = p->helped;
 
-    if (p->fault != UPMU_OK)
-        p->helped = p->tries = 0;
+    if (p->fault != UPMU_OK) {
+        p->helped = 0;
+        p->tries = false;
+    }
     memset(p->u.search.counter, UPMU_NO_COUNTER, sizeof p->u.search.counter);
     stayers = find_stayers(p);
     left = upmu_placement_try(p, all, stayers);

@@ -133,7 +133,7 @@ static UPMU_APART_IF_SMALL struct place_option *read_alternative(struct placemen
 
         *into++ = slot->counters;
         counters |= slot->counters;
-        if (PLACE_TRIES != 0 && slot->counters == 0)
+        if (PLACE_TRIES && slot->counters == 0)
             p->barred = 0xff;
         if (slot->resource_count > UPMU_SLOT_RESOURCES)
             return NULL;
@@ -234,7 +234,7 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
     for (unsigned request = 0, i = 0; request < input->request_count; request++) {
         unsigned end = p->first[request + 1];
 
-        if (PLACE_TRIES != 0 && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
+        if (PLACE_TRIES && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
             p->usable[request] = (uint32_t)(UPMU_BIT64(end - i) - 1u);
             i = end;
             continue;

@@ -269,7 +269,7 @@ uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinn
     uint32_t left;
 
     begin_search(p, members, pinned);
-    left = PLACE_TRIES == 0 || p->tries == 0 || (UPMU_PLACE_SEARCH && p->limited != 0) ? members : take_options(p);
+    left = !PLACE_TRIES || !p->tries || (UPMU_PLACE_SEARCH && p->limited != 0) ? members : take_options(p);
     if (!UPMU_PLACE_SEARCH && p->limited != 0 && upmu_bits_count(p->used & p->limited) > p->input->limit)
         left = members;
     for (members = left; members != 0; members &= members - 1u)

@@ -86,7 +86,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     uint32_t counters, members;
 
     p->rounds = PLACE_ROUNDS;
-    p->tries = PLACE_TRIES != 0;
+    p->tries = PLACE_TRIES;
     members = colliding_subset(p, p->witness);
     needs = needs_of(p, members);
     lift = rule_to_lift(p, members, &needs);

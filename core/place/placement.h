@@ -24,8 +24,8 @@
  */
 #define PLACE_ROUNDS 20000u
 
-/* Not 0: a search begins with a pass, upmu_placement_try(). A pass saves time if there are many counters. */
-#define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH ? 2u : 0)
+/* Does upmu_placement_try() look for a place before a search? That saves time if there are many counters. */
+#define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH)
 
 /* The number of decisions of a search that can be for a claim; further decisions are for single options. */
 #define PLACE_DECISIONS 32
@@ -109,7 +109,7 @@ struct placement {
 
     /* The state of the search. */
     uint8_t trail_count, decision_count; /* entries in use of `trail` and `decision` */
-    uint8_t tries;                       /* not 0: upmu_placement_try() makes a pass */
+    bool tries;                          /* PLACE_TRIES; false while requests that could not all be read are placed */
     uint32_t used;                       /* mask of the counters that a slot has */
     uint32_t failed;                     /* requests that found no place in the last pass */
     uint32_t unmatched;                  /* requests of which a slot may lack a counter */

@@ -12,7 +12,9 @@
 #include "core/event/why.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
+#include "core/hw/domain.h"
 #include "core/engine/bracket.h"
+#include "core/engine/claims.h"
 #include "core/engine/meter.h"
 #include "core/sample/branches_core.h"
 
@@ -180,17 +182,69 @@ static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/*
- * Write back to the control, depth and filter registers of a stopped stack the values that look_around() found, except
- * to a filter register that hyper-threads share. False: a register faulted.
- */
-static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
-                          const struct upmu_branch_stack *stack)
+/* Does the stack have a filter register that hyper-threads share? While any of them records, the register is 0. */
+static bool is_filter_shared(const struct upmu_branch_stack *stack)
 {
+    return stack->traits & UPMU_BRANCH_SHARED_SELECT;
+}
+
+/*
+ * Store in unit->select the value of a filter register that hyper-threads share, and note in the core's domain that
+ * this CPU records. A CPU without a domain counts as alone. Returns UPMU_OK, or refuses the start.
+ */
+static enum upmu_status join_filter(struct upmu_meter *meter, const struct upmu_branch_stack *stack,
+                                    const struct branches_start *start)
+{
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    struct upmu_domain *domain = upmu_meter_domain(meter);
+    uint32_t word;
+
+    do {
+        word = domain ? upmu_domain_filter(domain) : 0;
+        if (!upmu_bank_read_address(&meter->bank, stack->select, &unit->select))
+            return refuse_faulted(start, &meter->bank);
+        if (unit->select && !(start->record & UPMU_BRANCH_TAKE))
+            return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "other software filters branches");
+    } while (domain && !upmu_domain_filter_join(domain, meter->domain_number, word, unit->select));
+    return UPMU_OK;
+}
+
+/*
+ * After join_filter(): the last CPU of the core that stops writes the value back that the first one found. The write
+ * comes before this CPU leaves the domain's word, so that a CPU that starts finds either the value or this CPU; if one
+ * has started meanwhile, the register becomes 0 again. False: the register faulted.
+ */
+static bool leave_filter(struct upmu_meter *meter, const struct upmu_branch_stack *stack)
+{
+    struct upmu_domain *domain = upmu_meter_domain(meter);
+    uint64_t value = meter->cpu->branches.select;
+    bool fine, written = value;
+    uint32_t word = 0;
+
+    do {
+        if (domain) {
+            word = upmu_domain_filter(domain);
+            written = upmu_domain_filter_after(word, meter->domain_number, &value);
+        }
+        fine = !written || upmu_bank_write_address(&meter->bank, stack->select, value);
+    } while (domain && !upmu_domain_filter_leave(domain, meter->domain_number, word));
+    return fine;
+}
+
+/*
+ * Write back to the control, depth and filter registers of a stopped stack the values that look_around() found. False:
+ * a register faulted.
+ */
+static bool restore_stack(struct upmu_meter *meter, const struct upmu_branch_stack *stack)
+{
+    const struct upmu_branch_unit *unit = &meter->cpu->branches;
+    struct upmu_bank *bank = &meter->bank;
     bool fine = true;
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
+    else if (is_filter_shared(stack))
+        fine &= leave_filter(meter, stack);
     /* unit->depth is 0 if the stack has no depth register. A depth register does not contain 0, and 0 would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
@@ -202,13 +256,15 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 }
 
 /*
- * Store in *unit the values of the stack's registers, which restore_stack() writes back. Refuse if Processor Trace runs
- * or, without UPMU_BRANCH_TAKE, if other software records or filters branches. Returns UPMU_OK, UPMU_ERR_STATE
- * (refused) or UPMU_ERR_PORT (a register faulted).
+ * Store in the CPU's branch unit the values of the stack's registers, which restore_stack() writes back. Refuse if
+ * Processor Trace runs or, without UPMU_BRANCH_TAKE, if other software records or filters branches. Returns UPMU_OK,
+ * UPMU_ERR_STATE (refused) or UPMU_ERR_PORT (a register faulted).
  */
-static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_unit *unit,
-                                    const struct upmu_branch_stack *stack, const struct branches_start *start)
+static enum upmu_status look_around(struct upmu_meter *meter, const struct upmu_branch_stack *stack,
+                                    const struct branches_start *start)
 {
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    struct upmu_bank *bank = &meter->bank;
     uint64_t trace = 0;
 
     unit->select = unit->depth = 0;
@@ -217,16 +273,12 @@ static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_u
     if (trace & TRACE_RUNS)
         return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "Processor Trace runs");
     if (!upmu_bank_read_address(bank, stack->control, &unit->control) ||
-        (stack->select && !upmu_bank_read_address(bank, stack->select, &unit->select)) ||
+        (is_filtered(stack) && !upmu_bank_read_address(bank, stack->select, &unit->select)) ||
         (stack->size && !upmu_bank_read_address(bank, stack->size, &unit->depth)))
         return refuse_faulted(start, bank);
-    if (start->record & UPMU_BRANCH_TAKE)
-        return UPMU_OK;
-    if (unit->control & stack->enable)
+    if (!(start->record & UPMU_BRANCH_TAKE) && (unit->control & stack->enable))
         return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "other software records branches");
-    if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT))
-        return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "other software filters branches");
-    return UPMU_OK;
+    return is_filter_shared(stack) ? join_filter(meter, stack, start) : UPMU_OK;
 }
 
 /*
@@ -240,8 +292,8 @@ static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch
 
     if ((unit->control & stack->enable) && !record_off(bank, stack))
         return refuse_faulted(start, bank);
-    /* A filter register that the core's hyper-threads share is cleared: both record without a filter. */
-    if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
+    /* All hyper-threads that share the filter register record without a filter. */
+    if (unit->select && is_filter_shared(stack) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
     if (!unit->proven && !(clear_stack(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
         return refuse_faulted(start, bank);
@@ -264,7 +316,7 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
 
     if (unit->stack)
         return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "it records already");
-    status = look_around(bank, unit, stack, start);
+    status = look_around(meter, stack, start);
     if (status != UPMU_OK)
         return status;
     unit->record = (uint16_t)start->record;
@@ -283,7 +335,7 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
         status = refuse_faulted(start, bank);
     }
     (void)(record_off(bank, stack) || record_off(bank, stack));
-    (void)restore_stack(bank, unit, stack);
+    (void)restore_stack(meter, stack);
     UPMU_BARRIER();
     unit->ours = 0;
     return status;
@@ -301,7 +353,7 @@ static enum upmu_status stop_stack(struct upmu_meter *meter, void *unused)
     unit->stack = NULL;
     UPMU_BARRIER();
     fine = record_off(&meter->bank, stack) || record_off(&meter->bank, stack);
-    fine &= restore_stack(&meter->bank, unit, stack);
+    fine &= restore_stack(meter, stack);
     UPMU_BARRIER();
     unit->ours = 0;
     return fine ? UPMU_OK : UPMU_ERR_PORT;

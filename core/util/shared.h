@@ -30,12 +30,6 @@
 #define UPMU_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define UPMU_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* Copy eight aligned bytes, in which fields lie, by one atomic load. */
-static inline void upmu_shared_word(uint64_t *out_word, const void *fields)
-{
-    *out_word = __atomic_load_n((const uint64_t *)fields, __ATOMIC_RELAXED);
-}
-
 /* Clear memory, or copy to memory, that another CPU may read or write meanwhile: each byte is stored as a field. */
 static inline void upmu_shared_clear(void *memory, size_t bytes)
 {
@@ -59,7 +53,6 @@ static inline void upmu_shared_copy(void *to, const void *from, size_t bytes)
     _Generic((field), uint64_t: (void)((field) = (value)),                                                            \
              default: __atomic_store_n(&(field), (value), __ATOMIC_RELAXED))
 
-#define upmu_shared_word(out_word, fields) ((void)memcpy((out_word), (fields), sizeof *(out_word)))
 #define upmu_shared_clear(memory, bytes) ((void)memset((memory), 0, (bytes)))
 #define upmu_shared_copy(to, from, bytes) ((void)memcpy((to), (from), (bytes)))
 

@@ -101,8 +101,9 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
 /*
  * Stop recording, and restore the control and filter registers as the start found them; the entries stay in their
  * registers.  Cost: 2 W + 1 R at most, and one write more for each register that UPMU_BRANCH_TAKE took from other
- * software.  upmu_cpu_suspend() and upmu_cpu_fini() stop a stack and do not start it again; upmu_cpu_changed() does not
- * touch it.
+ * software.  A filter that hyper-threads share (Nehalem, Westmere) is restored by the last CPU of the core's domain
+ * that stops (upmu/cpu.h); a CPU without a domain counts as alone.  upmu_cpu_suspend() and upmu_cpu_fini() stop a stack
+ * and do not start it again; upmu_cpu_changed() does not touch it.
  *
  * Returns UPMU_OK, also if the stack was not started; UPMU_ERR_PORT (the stack counts as stopped); UPMU_ERR_NO_PMU,
  * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.

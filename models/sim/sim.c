@@ -87,9 +87,11 @@ static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     struct upmu_sim *sim = context;
     bool injected;
     uint32_t number = upmu_sim_begin_access(sim, UPMU_SIM_RDPMC, index, &injected);
+    const struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+    bool permitted = !cpu->user || cpu->cr4_pce || !sim_on(sim, UPMU_SIM_RULE_RDPMC_PCE);
     uint64_t value = 0;
-    bool done = !injected && (upmu_sim_uncore_rdpmc(sim, index, &value) ||
-                              upmu_sim_family_rdpmc(sim, sim->current, index, &value));
+    bool done = !injected && permitted && (upmu_sim_uncore_rdpmc(sim, index, &value) ||
+                                           upmu_sim_family_rdpmc(sim, sim->current, index, &value));
 
     if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_RDPMC, index, 0);

@@ -653,7 +653,6 @@ struct upmu_sim {
 
     /* Private */
     bool in_callback;
-    bool in_storm;
 };
 
 /*

@@ -225,12 +225,9 @@ static uint32_t sa_rdpmc_msr(const struct upmu_sim *sim, unsigned cpu, uint32_t 
 
 bool upmu_sim_amd_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, uint64_t *out_value)
 {
-    const struct upmu_sim_cpu *cpu = &sim->cpu[index];
     struct sa_where where = upmu_sim_amd_find(sim, index, sa_rdpmc_msr(sim, index, which));
 
     *out_value = 0;
-    if (cpu->user && !cpu->cr4_pce && sim_on(sim, UPMU_SIM_RULE_RDPMC_PCE))
-        return false;
     if (sim_is(sim, index)->flags & UPMU_SIM_IGNORES_WRITES)
         return true;
     if (sim_is(sim, index)->flags & UPMU_SIM_FEATURES_FAULT)

@@ -119,9 +119,14 @@ static unsigned format_of(const struct upmu_sim_profile *profile)
     return kind_of(profile) == STACK_KNL ? FORMAT_FLAGS : profile->capabilities & 0x3fu;
 }
 
+/*
+ * Return the CPU that has LBR_SELECT of a CPU. Hyper-threads that share OFFCORE_RSP share LBR_SELECT (Nehalem,
+ * Westmere); the two cores of a Silvermont module share OFFCORE_RSP alone.
+ */
 static unsigned select_home(const struct upmu_sim *sim, unsigned cpu)
 {
-    bool shared = sim_is(sim, cpu)->flags & UPMU_SIM_SHARED_PAYLOAD && sim_on(sim, UPMU_SIM_RULE_LBR_SELECT_SHARED);
+    const unsigned both = UPMU_SIM_SHARED_PAYLOAD | UPMU_SIM_SMT;
+    bool shared = (sim_is(sim, cpu)->flags & both) == both && sim_on(sim, UPMU_SIM_RULE_LBR_SELECT_SHARED);
 
     return shared ? cpu & ~1u : cpu;
 }

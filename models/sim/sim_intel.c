@@ -383,8 +383,6 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
     *out_value = 0;
     if (profile->version == 0 && !(profile->flags & UPMU_SIM_P6))
         return false;
-    if (cpu->user && !cpu->cr4_pce && sim_on(sim, UPMU_SIM_RULE_RDPMC_PCE))
-        return false;
     if (profile->flags & UPMU_SIM_IGNORES_WRITES)
         return true;
     if (profile->flags & UPMU_SIM_P6)

@@ -12,11 +12,11 @@ static bool sim_any_allowed(const struct upmu_sim_profile *profile)
 }
 
 /*
- * Return the value that a counter gets by a write of `value`. A counter with INT whose value is in the upper half is
- * taken to be sampling: a period that is too short is a violation, and BDM55 drops the low 6 bits of INST_RETIRED's
- * period.
+ * Return the value that a counter gets by a write of `value` to `msr`. A counter with INT whose value is in the upper
+ * half is taken to be sampling: a period that is too short is a violation, and BDM55 drops the low 6 bits of
+ * INST_RETIRED's period.
  */
-static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
+static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
     uint64_t mask = sim_width_mask(profile, counter);
@@ -28,7 +28,7 @@ static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned c
     if (!(config & SIM_SELECT_INT) || value <= mask >> 1)
         return value;
     if (period < shortest && sim_on(sim, UPMU_SIM_RULE_CHECK_PERIOD))
-        upmu_sim_violate(sim, "period shorter than the CPU counts right", SIM_MSR_COUNTER + counter, value);
+        upmu_sim_violate(sim, "period shorter than the CPU counts right", msr, value);
     if (retired && profile->flags & UPMU_SIM_BDM55 && sim_on(sim, UPMU_SIM_RULE_ERRATUM_BDM55))
         period &= ~UINT64_C(0x3f);
     return (0 - period) & mask;
@@ -49,7 +49,7 @@ static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned cou
     }
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_intel_runs(sim, index, counter))
         upmu_sim_violate(sim, "write of a running counter", msr, value);
-    cpu->counter[counter].value = sim_take_period(sim, index, counter, value & mask);
+    cpu->counter[counter].value = sim_take_period(sim, index, counter, msr, value & mask);
     if (counter == UPMU_SIM_FIXED + 3)
         cpu->metrics_wrong = true;
     if (!sim_on(sim, UPMU_SIM_RULE_WRITE_KEEPS_STATUS))

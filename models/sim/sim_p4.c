@@ -486,8 +486,6 @@ bool upmu_sim_p4_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t which, uint6
     unsigned counter = which & 0x7fffffffu;
 
     *out_value = 0;
-    if (sim->cpu[cpu].user && !sim->cpu[cpu].cr4_pce && sim_on(sim, UPMU_SIM_RULE_RDPMC_PCE))
-        return false;
     if (profile->flags & UPMU_SIM_IGNORES_WRITES)
         return true;
     if (profile->flags & UPMU_SIM_FEATURES_FAULT)

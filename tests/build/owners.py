@@ -30,7 +30,7 @@ from checklib import ROOT, code_of, files  # noqa: E402
 TABLE = "tests/build/owners.tsv"
 # How the sources call a structure, where that is not its name alone.
 NAMES = {"tally": "tally|upmu_joint_tally", "set": "set|upmu_active", "thread": "thread|prev|next"}
-ONLY_LOAD = {"__atomic_load_n", "upmu_shared_word", "sizeof"}
+ONLY_LOAD = {"__atomic_load_n", "sizeof"}
 WRITE_MEMORY = "memset|memcpy|memmove|upmu_shared_clear|upmu_shared_copy"
 PATH = re.compile(r"(?:\w+(?:\[[^\]]*\])?(?:->|\.))*$")  # `call->` of call->session->state
 BEHIND = re.compile(r"\s*(?:\[[^\]]*\]\s*|\.\w+\s*)*")  # [i] and .member

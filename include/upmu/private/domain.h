@@ -25,6 +25,8 @@ struct upmu_domain {
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS];
     /* by resource: value that its holders need: [0] the low half, [1] the high half */
     uint32_t value[UPMU_RESOURCES][2];
+    /* of a filter of branch records that hyper-threads share: CPUs that record, and the value that was found */
+    uint32_t filter;
 };
 
 #endif

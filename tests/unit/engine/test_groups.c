@@ -533,10 +533,19 @@ static void a_sum_does_not_go_round(void **state)
         work(0, 10);
         put(0, NULL);
         assert_int_equal(upmu_set_write(&task->member[0].session.set, 0, INT64_MAX), UPMU_OK);
+        task->member[0].session.enabled_ns = task->member[0].session.set.duration_ns = INT64_MAX;
+        task->member[0].session.set.tally[0].lost = INT32_MAX;
     }
-    assert_int_equal(read_sum(0, 0).value, UINT64_MAX);
-    assert_int_equal(upmu_group_close(&w.group[0]), UPMU_OK);
-    assert_int_equal(read_sum(0, 0).value, UINT64_MAX);
+    for (unsigned closed = 0; closed < 2; closed++) {
+        struct upmu_count sum = read_sum(0, 0);
+
+        assert_int_equal(sum.value, UINT64_MAX, closed);
+        assert_int_equal(sum.raw, UINT64_MAX, closed);
+        assert_int_equal(sum.enabled_ns, UINT64_MAX, closed);
+        assert_int_equal(sum.running_ns, UINT64_MAX, closed);
+        assert_int_equal(sum.lost, UINT32_MAX, closed);
+        assert_int_equal(upmu_group_close(&w.group[0]), UPMU_OK);
+    }
 }
 
 int main(void)

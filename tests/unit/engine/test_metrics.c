@@ -193,6 +193,97 @@ static void what_waits_and_samples_slots_beside_metrics_does_not_come(void **sta
     host_end(&host);
 }
 
+/* Does it run, or do slots of its time interrupt? */
+static void stays_away(struct host *host)
+{
+    assert_int_not_equal(host->other.state, UPMU_SESSION_RUNNING);
+    happen(host, 5000, 0x8040);
+    assert_int_equal(host->answers, 0);
+    assert_int_equal(host_value(&host->other, 0), 0);
+}
+
+/*
+ * Slots sampled beside their metrics, of a thread: the session is started while the thread does not run, so no call can
+ * refuse it.  Switches to the thread and ticks, in turn: a switch that searches a place for it leaves a placement that
+ * the next one must not take.
+ */
+static void a_switch_brings_no_session_that_samples_slots_beside_metrics(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    for (unsigned shares = 0; shares < 2; shares++)
+        for (unsigned ticks = 0; ticks < 2; ticks++) {
+            set_up_metrics(&host, 0);
+            host_threads(&host, 2);
+            add(&host.other, metric(&host, 1), 0);
+            add(&host.other, slots(&host), 1000);
+            if (shares)
+                assert_int_equal(upmu_session_share(&host.other, true), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&host.other, &host.threads[0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+            for (unsigned i = 0; i < 3; i++) {
+                host_thread_switch(&host, 0, 0);
+                stays_away(&host);
+                if (ticks)
+                    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+                stays_away(&host);
+                host_thread_switch(&host, 0, 1);
+            }
+            assert_int_equal(upmu_thread_exit(&host.threads[0]), UPMU_OK);
+            host_end(&host);
+        }
+}
+
+/* A refusal tells the same while sharing sessions run, and these run on. */
+static void slots_sampled_beside_metrics_displace_no_sharing_session(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up_metrics(&host, 1);
+    assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
+    host_begin(&host, &host.session);
+    add(&host.other, metric(&host, 1), 0);
+    add(&host.other, slots(&host), 1000);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
+/* The first set counts instructions, the second one samples slots beside their metrics: its turn never comes. */
+static void no_set_that_samples_slots_beside_metrics_gets_a_turn(void **state)
+{
+    static struct host host;
+    static struct upmu_set second;
+    struct upmu_sampling sampling = {.period = 1000};
+    struct upmu_event event;
+
+    (void)state;
+    set_up_metrics(&host, 0);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.other, &second, 1, 0, 0), UPMU_OK);
+    event = metric(&host, 1);
+    assert_int_equal(upmu_set_add_event(&second, &event, NULL), UPMU_OK);
+    event = slots(&host);
+    assert_int_equal(upmu_set_add_event(&second, &event, &sampling), UPMU_OK);
+    host_begin(&host, &host.other);
+    for (unsigned i = 1; i < 4; i++) {
+        assert_int_equal(upmu_session_switch(&host.other, &second), UPMU_OK);
+        assert_int_equal(host.other.state, UPMU_SESSION_WAITING);
+        happen(&host, 5000, 0x8040);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        happen(&host, 5000, 0x8040);
+        assert_int_equal(host.answers, 0);
+        assert_int_equal(upmu_session_switch(&host.other, &host.other.set), UPMU_OK);
+        assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
+        happen(&host, 4000, 0x8040);
+        assert_int_equal(host_value(&host.other, 0), 1000 * i);
+    }
+    host_end(&host);
+}
+
 /* A PMU with counters like any other from 24 on samples them, and a poll folds them. */
 static void counters_from_24_on_are_metrics_only_where_the_pmu_says_so(void **state)
 {
@@ -417,6 +508,9 @@ int main(void)
         cmocka_unit_test(slots_beside_their_metrics_are_exact),
         cmocka_unit_test(metrics_are_not_sampled_nor_are_slots_beside_them),
         cmocka_unit_test(what_waits_and_samples_slots_beside_metrics_does_not_come),
+        cmocka_unit_test(a_switch_brings_no_session_that_samples_slots_beside_metrics),
+        cmocka_unit_test(slots_sampled_beside_metrics_displace_no_sharing_session),
+        cmocka_unit_test(no_set_that_samples_slots_beside_metrics_gets_a_turn),
         cmocka_unit_test(counters_from_24_on_are_metrics_only_where_the_pmu_says_so),
         cmocka_unit_test(metrics_of_two_sessions_do_not_share_their_slots),
         cmocka_unit_test(a_region_measures_metrics),

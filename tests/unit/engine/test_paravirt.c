@@ -156,8 +156,15 @@ static void events_that_the_host_lacks_are_refused_by_name(void **state)
     assert_int_equal(upmu_event_parse(pmu, "instructions:c=1", &event, NULL), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(upmu_event_parse(pmu, "raw:config=0xc4", &event, NULL), UPMU_ERR_BAD_VALUE);
     assert_int_equal(upmu_event_raw(pmu, 0xc4, 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
-    /* The word of a generic event that it has is no other event. */
+    /* The word of a generic event that it has is no other event; enable and interrupt bits are ignored. */
     assert_int_equal(upmu_event_raw(pmu, 0xc0, 0, 0, &event), UPMU_OK);
+    for (unsigned bits = 0; bits < 4; bits++) {
+        uint64_t word = 0x3003c | (bits & 1u) << 20 | (bits >> 1) << 22;
+
+        assert_int_equal(upmu_event_raw(pmu, word, 0, 0, &event), UPMU_OK, bits);
+        assert_int_equal(event.config, 0x3003c, bits);
+    }
+    assert_int_equal(upmu_event_raw(pmu, 0x5300c4, 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
     end();
 }
 

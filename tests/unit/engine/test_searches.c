@@ -326,6 +326,102 @@ static void a_handler_makes_no_search(void **state)
     host_end(&host);
 }
 
+/*
+ * A tick finds a place for a session of the thread, meets one that is for the other type of core, and has sharing
+ * sessions: it has made its search.  Catches: the session that cannot run here makes it forget that.
+ */
+static void a_tick_that_has_searched_leaves_sharers_to_the_next(void **state)
+{
+    (void)state;
+    host_prepare(&host, "adl_p");
+    upmu_sim_set_profile(&host.sim, 1, upmu_sim_profile("adl_e"));
+    host_machine(&host);
+    host_take_over(&host, 2, false);
+    host_threads(&host, IDLE + 1);
+    assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work), UPMU_OK);
+    upmu_test_count_searches(&host.machine);
+    seen = upmu_test_searches();
+    attach(0, "instructions", false);
+    (void)start(0);
+    attach(1, "branches,branches:u,branches:k,cache-misses,cache-misses:u,cache-misses:k,cache-references:u", false);
+    (void)start(1);
+    attach_to_thread(2, "raw:config=0x12a:config1=0x10001,branches:u");
+    attach_to_thread(3, "adl_grt::branches");
+    (void)change_to(1);
+    (void)start(2);
+    (void)start(3);
+    attach(4, "raw:config=0x12b:config1=0x10001,branches:u", true);
+    (void)start(4);
+    for (unsigned i = 2; i <= 4; i++)
+        assert_int_equal(host.sessions[i].state, UPMU_SESSION_WAITING, i);
+    assert_int_equal(stop(1), 0);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_WAITING);
+    assert_int_equal(tick(), 1);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(host.sessions[4].state, UPMU_SESSION_WAITING);
+    (void)tick();
+    assert_int_equal(host.sessions[4].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(host.sessions[3].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
+    host_end(&host);
+}
+
+static void overflow_inside(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                            uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    sim->before_access = NULL;
+    host_run(sim->test, 200);
+}
+
+/*
+ * A local call at whose end a session has left all general counters, as its ring is full.  The overflow interrupted the
+ * call, or its interrupt is late and the call found it, or the counter was throttled, and the call takes its sample.  A
+ * session that waits needs a register besides its counters, so it has no valid place beside what runs on, and a search
+ * is needed.  The end of the call makes it: the next tick may be far away.
+ */
+static void the_end_of_a_call_that_masked_a_session_searches_once(void **state)
+{
+    enum { INSIDE, LATE, THROTTLED, WAYS };
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    for (unsigned way = 0; way < WAYS; way++) {
+        unsigned samples = way == THROTTLED ? 1000 : 5; /* the last four stay in the ring, which is full then */
+        struct upmu_sample sample;
+
+        set_up();
+        assert_int_equal(upmu_set_add(&host.sessions[0].set, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.sessions[0], host.rings[0], 256), UPMU_OK);
+        upmu_session_mask_on_full(&host.sessions[0], true);
+        attach(0, "cache-references,cache-misses,bus-cycles", false);
+        attach(2, "cycles", false);
+        (void)start(2);
+        (void)start(0);
+        attach(1, "raw:config=0x1b7:config1=0x10001,cache-misses:u,bus-cycles:u", true);
+        (void)start(1);
+        assert_int_equal(host.sessions[1].state, UPMU_SESSION_WAITING);
+        upmu_sim_advance_ns(&host.sim, 20000000); /* the throttle counts from here */
+        for (unsigned i = 1; i <= samples; i++) {
+            host_run(&host, 200);
+            while (i + 4 <= samples && upmu_ring_next(&host.sessions[0].ring, &sample))
+                ;
+        }
+        assert_int_equal(host.sessions[0].set.tally[0].throttled, way == THROTTLED);
+        if (way == INSIDE)
+            host.sim.before_access = overflow_inside;
+        else if (way == LATE)
+            host.sim.deliver = NULL;
+        if (way != INSIDE)
+            host_run(&host, 200);
+        assert_int_equal(host.sessions[0].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(made(upmu_cpu_poll(&host.cpu[0])), 1);
+        assert_int_equal(host.sessions[0].state, UPMU_SESSION_MASKED);
+        assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
+        host_end(&host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +435,8 @@ int main(void)
         cmocka_unit_test(a_thread_takes_its_place_from_core_to_core_of_amd),
         cmocka_unit_test(a_switch_searches_until_four_sessions_have_found_no_place),
         cmocka_unit_test(a_handler_makes_no_search),
+        cmocka_unit_test(a_tick_that_has_searched_leaves_sharers_to_the_next),
+        cmocka_unit_test(the_end_of_a_call_that_masked_a_session_searches_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

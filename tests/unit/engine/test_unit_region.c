@@ -338,6 +338,20 @@ static void an_idle_die_adds_no_doubt_to_one_that_counted(void **state)
     }
 }
 
+static void a_sum_of_dies_does_not_go_round(void **state)
+{
+    struct upmu_count sum = {.value = UINT64_MAX - 1, .raw = UINT64_MAX - 1, .error = UINT64_MAX - 1,
+                             .lost = UINT32_MAX - 1};
+    const struct upmu_count part = {.value = 2, .raw = 2, .error = 2, .lost = 2};
+
+    (void)state;
+    upmu_counts_add(&sum, &part);
+    assert_int_equal(sum.value, UINT64_MAX);
+    assert_int_equal(sum.raw, UINT64_MAX);
+    assert_int_equal(sum.error, UINT64_MAX);
+    assert_int_equal(sum.lost, UINT32_MAX);
+}
+
 /* ---- What the host says ---- */
 
 /* A partition that sees package 0 alone, where channel 1 has a name of the board. */
@@ -496,6 +510,7 @@ int main(void)
         cmocka_unit_test(a_region_of_caches_has_one_unit_for_each),
         cmocka_unit_test(an_event_with_a_path_counts_on_that_unit_alone),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
+        cmocka_unit_test(a_sum_of_dies_does_not_go_round),
         cmocka_unit_test(an_idle_die_adds_no_doubt_to_one_that_counted),
         cmocka_unit_test(a_host_hides_and_renames_units),
         cmocka_unit_test(a_hosts_own_unit_is_opened_by_its_path_and_absent_elsewhere),

@@ -58,6 +58,10 @@ static void step(void)
 #define upmu_domain_remember stepped_domain_remember
 #define upmu_domain_forget stepped_domain_forget
 #define upmu_domain_disown stepped_domain_disown
+#define upmu_domain_filter stepped_domain_filter
+#define upmu_domain_filter_join stepped_domain_filter_join
+#define upmu_domain_filter_leave stepped_domain_filter_leave
+#define upmu_domain_filter_after stepped_domain_filter_after
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_number);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t number);
@@ -96,6 +100,10 @@ void stepped_domain_forget(struct upmu_domain *domain);
 #undef upmu_domain_remember
 #undef upmu_domain_forget
 #undef upmu_domain_disown
+#undef upmu_domain_filter
+#undef upmu_domain_filter_join
+#undef upmu_domain_filter_leave
+#undef upmu_domain_filter_after
 
 /* ---- Rules ---- */
 

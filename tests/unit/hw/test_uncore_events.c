@@ -499,6 +499,42 @@ static void a_fixed_counters_name_needs_a_unit_with_that_counter(void **state)
 }
 
 /*
+ * A code that is too wide for the select, in a text and in a list from outside.  Class of mistake: a bit that marks the
+ * code as wrong is one that is ignored later, so that another event counts.
+ */
+static void a_code_that_the_select_has_no_room_for_is_no_event(void **state)
+{
+    static const struct {
+        const char *name;
+        uint16_t most, more; /* codes; 0: none */
+    } selects[] = {{"skx_unc_imc", 0xff, 0x105}, {"skx_unc_imc", 0xff, 0x205},     {"snbep_unc_qpi", 0x1ff, 0x205},
+                   {"snb_unc_cbo", 0xff, 0x305}, {"skx_unc_cha", 0xff, 0xff05},    {"icx_unc_iio", 0xff, 0x283},
+                   {"snbep_unc_pcu", 0xff, 0x280}, {"amd64_fam17h_zen2_df", 0x3fff, 0x4001}};
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(selects); i++)
+        for (unsigned wide = 0; wide < 2; wide++) {
+            struct upmu_row row = {.code = wide ? selects[i].more : selects[i].most};
+            struct upmu_event event = {.config = 0};
+            enum upmu_status status;
+            char text[40];
+
+            use(selects[i].name);
+            snprintf(text, sizeof text, "cpu/event=%#x/", row.code);
+            assert_int_equal(encode(text, &event), wide ? UPMU_ERR_BAD_VALUE : UPMU_OK, i);
+            row.unit = pmu.type->number;
+            event = (struct upmu_event){.config = 0};
+            status = upmu_uncore_from_row(&pmu.pmu, &row, &event);
+            if (status == UPMU_OK)
+                status = upmu_uncore_finish(&pmu.pmu, &event);
+            if (wide)
+                assert_true(status == UPMU_ERR_UNSUPPORTED || status == UPMU_ERR_NOT_PERMITTED, i);
+            else
+                assert_int_equal(status, UPMU_OK, i);
+        }
+}
+
+/*
  * Counters that event files list for an event.  Class of mistake: a limit that all events of a unit share is taken for
  * the unit's number of counters, or a processor lacks the rules of the one whose types it has: an event on a counter
  * where the hardware does not count it.
@@ -740,6 +776,7 @@ int main(void)
         cmocka_unit_test(filters_of_four_registers_have_the_halves_of_two_words),
         cmocka_unit_test(counters_without_a_choice),
         cmocka_unit_test(a_fixed_counters_name_needs_a_unit_with_that_counter),
+        cmocka_unit_test(a_code_that_the_select_has_no_room_for_is_no_event),
         cmocka_unit_test(events_have_only_the_counters_that_their_file_lists),
         cmocka_unit_test(a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them),
         cmocka_unit_test(cores_and_slices_are_those_that_are_given_else_all),

@@ -527,6 +527,41 @@ static void a_vcpu_without_a_thread_is_loaded_and_put(void **state)
     host_end_idle(&nest.host);
 }
 
+/* The host's hook; the first time it is called, it has interrupted another call of the library. */
+static uintptr_t (*real_irq_save)(void *context);
+static bool first_is_busy;
+
+static uintptr_t busy_irq_save(void *context)
+{
+    nest.host.cpu[0].meter.busy = first_is_busy;
+    first_is_busy = false;
+    return real_irq_save(context);
+}
+
+/* The first session cannot be closed now, a register of the second one faults: memory of the first is still in use. */
+static void an_end_says_the_failure_that_leaves_a_session_open(void **state)
+{
+    (void)state;
+    for (unsigned busy = 0; busy < 2; busy++) {
+        nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+        nest_write(&nest, 0x186, 0x4300c0);
+        nest_write(&nest, 0x187, 0x4300c4);
+        nest_run(&nest, BURST(30));
+        nest_exit(&nest);
+        assert_int_equal(nest.vcpu.attached, 3);
+        real_irq_save = nest.host.sim.port.irq_save;
+        nest.host.sim.port.irq_save = busy_irq_save;
+        first_is_busy = busy;
+        nest.host.sim.expect_faults = true;
+        nest.host.sim.fault_address = 0x186;
+        assert_int_equal(upmu_guest_fini(&nest.vcpu), busy ? UPMU_ERR_BUSY : UPMU_ERR_PORT);
+        assert_int_equal(nest.vcpu.attached, busy);
+        nest.host.sim.fault_address = 0;
+        nest.host.sim.port.irq_save = real_irq_save;
+        nest_end(&nest);
+    }
+}
+
 /* A hybrid CPU: its PMU is that of the type that was initialised first. */
 static void on_cores_of_another_type_counters_stand_still_and_are_named(void **state)
 {
@@ -1959,6 +1994,7 @@ int main(void)
         cmocka_unit_test(a_counter_whose_place_the_host_takes_waits),
         cmocka_unit_test(a_session_of_the_host_that_starts_displaces_a_guests),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
+        cmocka_unit_test(an_end_says_the_failure_that_leaves_a_session_open),
         cmocka_unit_test(on_cores_of_another_type_counters_stand_still_and_are_named),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(the_default_shape_has_the_version_of_the_host),

@@ -456,6 +456,30 @@ static void injected_faults_have_no_effect_and_are_no_violation(void **state)
     no_violation();
 }
 
+/* Shortest period of Nehalem: 32 (Linux nhm_limit_period). */
+static void a_violation_names_the_register_of_the_counter(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t address;
+        uint64_t value;
+    } writes[] = {{"nehalem", 0xc2, 0xfffffffb},
+                  {"nehalem", 0x309, 0xfffffffffffb},
+                  {"haswell_smt", 0x4c2, 0xfffffffffffb},
+                  {"haswell_smt", 0x30a, 0xfffffffffffb}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        set_up(writes[i].profile);
+        wr(0x187, 0x5300c0);
+        wr(0x38d, 0xbb);
+        wr(writes[i].address, writes[i].value);
+        assert_non_null(f.sim.violation);
+        assert_string_equal(f.sim.violation, "period shorter than the CPU counts right");
+        assert_int_equal(f.sim.last_violation.address, writes[i].address, i);
+    }
+}
+
 static void trace_records_accesses(void **state)
 {
     struct upmu_sim_access trace[3];
@@ -631,6 +655,7 @@ int main(void)
         cmocka_unit_test(log_keeps_the_last_line),
         cmocka_unit_test(callbacks_see_each_access_once),
         cmocka_unit_test(injected_faults_have_no_effect_and_are_no_violation),
+        cmocka_unit_test(a_violation_names_the_register_of_the_counter),
         cmocka_unit_test(trace_records_accesses),
         cmocka_unit_test(time_passes_with_accesses_if_asked),
         cmocka_unit_test(poke_and_peek_pass_the_rules_by),

@@ -799,6 +799,21 @@ static void a_core_complex_has_its_own_l3(void)
     EXPECT(violations(), 0);
 }
 
+/* APM vol 2 13.2: RDPMC outside ring 0 needs CR4.PCE, for counters of units, too: L3, data fabric. */
+static void rdpmc_of_a_unit_needs_leave_outside_ring_0(void)
+{
+    uint64_t value;
+
+    machine("zen2");
+    for (unsigned user = 0; user < 2; user++)
+        for (unsigned pce = 0; pce < 2; pce++) {
+            sim.cpu[0].user = user;
+            sim.cpu[0].cr4_pce = pce;
+            for (uint32_t index = 6; index <= 10; index += 4)
+                EXPECT(sim.port.rdpmc(&sim, index, &value), !user || pce);
+        }
+}
+
 static void a_umc_counts_to_its_end(void)
 {
     machine("zen4");
@@ -995,6 +1010,7 @@ static void (*const scenarios[])(void) = {
     alder_lake_needs_its_bar,
     a_machine_describes_itself,
     a_core_complex_has_its_own_l3,
+    rdpmc_of_a_unit_needs_leave_outside_ring_0,
     a_umc_counts_to_its_end,
     a_fabric_of_perfmon_v2,
     a_package_may_have_two_nodes,

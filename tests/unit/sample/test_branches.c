@@ -817,6 +817,12 @@ static void a_stop_restores_what_the_start_found(void **state)
         }
 }
 
+/* Do the model's hyper-threads share LBR_SELECT (intel_core.md: Nehalem, Westmere)? */
+static bool shares_select(const char *profile)
+{
+    return !strcmp(profile, "nehalem") || !strcmp(profile, "westmere");
+}
+
 static void what_others_left_can_be_taken_and_comes_back(void **state)
 {
     (void)state;
@@ -830,12 +836,15 @@ static void what_others_left_can_be_taken_and_comes_back(void **state)
         set_up(&host, kinds[k].profile);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, arch ? 0x14ce : amd ? 0xc000010f : 0x1d9, arch ? 0x7f0007 : amd ? 0x40 : 3);
+        if (kinds[k].kind != CORE || shares_select(kinds[k].profile))
+            upmu_sim_poke(&host.sim, 0, amd ? 0xc000010e : 0x1c8, 0x44);
         assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
         look_at(&host, before);
         assert_int_equal(start(&host, 0, NULL), UPMU_ERR_STATE);
         look_at(&host, after);
         assert_memory_equal(before, after, sizeof before);
         assert_int_equal(start(&host, UPMU_BRANCH_TAKE, NULL), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, amd ? 0xc000010e : 0x1c8), 0);
         assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
         assert_int_equal(count, kinds[k].kind == ARCH ? 2 : 4, k); /* what was there before is cleared */
         assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
@@ -883,6 +892,147 @@ static void a_shared_filter_is_never_used(void **state)
         host_no_violation(&host);
         host_end(&host);
     }
+}
+
+/* A register of filters, other software's value in it, and two hyper-threads. */
+static void set_up_shared(struct host *host, const char *profile)
+{
+    host_prepare(host, profile);
+    host->sim.test = host;
+    host_machine(host);
+    host_take_over(host, 2, true);
+    upmu_sim_poke(&host->sim, 0, 0x1c8, 0x44);
+    assert_int_equal(upmu_sim_peek(&host->sim, 1, 0x1c8), 0x44);
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        upmu_sim_switch_cpu(&host->sim, cpu);
+        upmu_sim_irqs(&host->sim, false);
+    }
+}
+
+static enum upmu_status start_on(struct host *host, unsigned cpu, uint32_t record)
+{
+    upmu_sim_switch_cpu(&host->sim, cpu);
+    return upmu_branches_start(&host->cpu[cpu], &(struct upmu_branch_filter){.record = record}, NULL);
+}
+
+static enum upmu_status stop_on(struct host *host, unsigned cpu)
+{
+    upmu_sim_switch_cpu(&host->sim, cpu);
+    return upmu_branches_stop(&host->cpu[cpu]);
+}
+
+/* One hyper-thread takes the register, the other finds 0; the last of them that stops writes the filter back. */
+static void a_shared_filter_comes_back_when_the_last_one_stops(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned first = 0; first < 2; first++) {
+            struct host host;
+
+            set_up_shared(&host, k ? "westmere" : "nehalem");
+            for (unsigned round = 0; round < 2; round++) {
+                assert_int_equal(start_on(&host, 1, 0), UPMU_ERR_STATE);
+                assert_int_equal(start_on(&host, 0, UPMU_BRANCH_TAKE), UPMU_OK);
+                assert_int_equal(start_on(&host, 1, round ? UPMU_BRANCH_TAKE : 0), UPMU_OK);
+                assert_int_equal(stop_on(&host, first), UPMU_OK);
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0);
+                assert_int_equal(stop_on(&host, !first), UPMU_OK);
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0x44);
+                assert_int_equal(stop_on(&host, first), UPMU_OK);
+            }
+            upmu_sim_switch_cpu(&host.sim, 0);
+            host_no_violation(&host);
+            host_end(&host);
+        }
+}
+
+/* A start that is refused or that faults leaves the shared filter, and the other hyper-thread is alone with it. */
+static void a_start_that_fails_gives_the_shared_filter_back(void **state)
+{
+    (void)state;
+    for (unsigned other = 0; other < 2; other++)
+        for (uint32_t at = 0, more = 1; more; at++) {
+            struct host host;
+            enum upmu_status status;
+            uint64_t left;
+
+            set_up_shared(&host, "nehalem");
+            host.sim.expect_faults = true;
+            if (other)
+                assert_int_equal(start_on(&host, 1, UPMU_BRANCH_TAKE), UPMU_OK);
+            upmu_sim_switch_cpu(&host.sim, 0);
+            if (at)
+                host.sim.fault_at = host.sim.accesses + at;
+            else
+                host.sim.rule[UPMU_SIM_RULE_LBR_RECORDS] = 0;
+            status = start_on(&host, 0, UPMU_BRANCH_TAKE);
+            more = !at || host.sim.accesses >= host.sim.fault_at;
+            host.sim.fault_at = 0;
+            assert_int_equal(status, !at ? UPMU_ERR_UNSUPPORTED : more ? UPMU_ERR_PORT : UPMU_OK);
+            assert_int_equal(stop_on(&host, 0), UPMU_OK);
+            left = upmu_sim_peek(&host.sim, 0, 0x1c8);
+            assert_int_equal(left, other ? 0 : 0x44);
+            if (other)
+                assert_int_equal(stop_on(&host, 1), UPMU_OK);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0x44);
+            upmu_sim_switch_cpu(&host.sim, 0);
+            host_end(&host);
+        }
+}
+
+/* The other hyper-thread's call, at an access of this one's. */
+static struct {
+    uint32_t at;
+    bool stops, happened;
+    enum upmu_status status;
+} neighbour;
+
+static void neighbour_calls(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                            uint32_t address)
+{
+    struct host *host = sim->test;
+
+    (void)kind, (void)address;
+    if (number != neighbour.at || cpu)
+        return;
+    neighbour.happened = true;
+    neighbour.status = start_on(host, 1, UPMU_BRANCH_TAKE);
+    if (neighbour.status == UPMU_OK && neighbour.stops)
+        neighbour.status = stop_on(host, 1);
+    upmu_sim_switch_cpu(sim, 0);
+}
+
+/* At each access of a start and of a stop the other one starts, or starts and stops: no branch is filtered. */
+static void hyper_threads_take_a_shared_filter_at_the_same_time(void **state)
+{
+    (void)state;
+    for (unsigned which = 0; which < 8; which++)
+        for (uint32_t at = 1, more = 1; more; at++) {
+            bool stopping = which & 1u, after = which & 4u;
+            enum upmu_status status;
+            struct host host;
+
+            neighbour.stops = which & 2u;
+            set_up_shared(&host, "nehalem");
+            upmu_sim_switch_cpu(&host.sim, 0);
+            if (stopping)
+                assert_int_equal(start_on(&host, 0, UPMU_BRANCH_TAKE), UPMU_OK);
+            neighbour.at = host.sim.accesses + at;
+            neighbour.happened = false;
+            *(after ? &host.sim.after_access : &host.sim.before_access) = neighbour_calls;
+            status = stopping ? upmu_branches_stop(&host.cpu[0]) : start_on(&host, 0, UPMU_BRANCH_TAKE);
+            assert_int_equal(status, UPMU_OK, at);
+            host.sim.before_access = host.sim.after_access = NULL;
+            more = neighbour.happened;
+            assert_true(!more || neighbour.status == UPMU_OK, at);
+            if (!stopping || (more && !neighbour.stops))
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0, at);
+            assert_int_equal(stop_on(&host, 1), UPMU_OK);
+            assert_int_equal(stop_on(&host, 0), UPMU_OK);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0x44, at);
+            host_no_violation(&host);
+            host_end(&host);
+        }
 }
 
 /* ---- At any moment ---- */
@@ -1167,7 +1317,7 @@ static void calls_cost_what_the_header_says(void **state)
         const struct cpu_kind *kind = &kinds[k];
         unsigned depth = kind->depth, arch = kind->kind == ARCH, amd = kind->kind == AMD;
         bool selects = kind->kind == SELECT || kind->kind == NHM_SELECT || amd;
-        bool nehalem = !strcmp(kind->profile, "nehalem") || !strcmp(kind->profile, "westmere");
+        bool nehalem = shares_select(kind->profile);
         bool traces = !strcmp(kind->profile, "skylake");
         unsigned looks = 1u + (selects || nehalem) + arch + traces;
         unsigned clears = arch ? 1 : depth, others = arch ? 0 : 1;
@@ -1342,6 +1492,9 @@ int main(void)
         cmocka_unit_test(a_stop_restores_what_the_start_found),
         cmocka_unit_test(what_others_left_can_be_taken_and_comes_back),
         cmocka_unit_test(a_shared_filter_is_never_used),
+        cmocka_unit_test(a_shared_filter_comes_back_when_the_last_one_stops),
+        cmocka_unit_test(a_start_that_fails_gives_the_shared_filter_back),
+        cmocka_unit_test(hyper_threads_take_a_shared_filter_at_the_same_time),
         cmocka_unit_test(frozen_entries_stay_until_the_stack_is_resumed),
         cmocka_unit_test(a_call_that_is_interrupted_records_as_it_should),
         cmocka_unit_test(an_emergency_stop_is_one_write),
