@@ -18,9 +18,9 @@
 #include <upmu/pmu.h>
 
 /*
- * A prelude: a constant sequence of register writes that an erratum needs before a new event (UPMU_PMU_PRELUDE), made
- * while all gates are closed.  Steps for counters and selects of other owners are left out, and the gates of these
- * counters keep their state.
+ * A prelude: a constant sequence of register writes that an erratum requires before an event is loaded
+ * (UPMU_PMU_PRELUDE), made while the counters that it overwrites are closed.  Steps for the value or select register
+ * of a counter that other software uses are left out, and the enable bit of such a counter keeps its state.
  */
 struct upmu_prelude_step {
     uint8_t row;
@@ -33,11 +33,18 @@ struct upmu_prelude {
     uint32_t counters; /* counters that the sequence overwrites */
 };
 
-/* The view that detection has of the machine: reads go through the core. */
+/*
+ * The executing CPU, as a backend's detect() sees it: what was read of CPUID already, and functions for further reads.
+ * The functions call the host's hooks, which a backend never does itself.
+ */
 struct upmu_detection {
     void *context;
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
-    /* Read an MSR.  Returns false: the read faulted, or the MSR must not be read (upmu_port.msr_faults_are_safe). */
+    /*
+     * Read an MSR.  `promised`: CPUID or the family says that the MSR exists.  Without upmu_port.msr_faults_are_safe
+     * only promised MSRs are read; of a CPU also none under a hypervisor.  Returns false: no read was made, or it
+     * faulted.
+     */
     bool (*rdmsr)(void *context, uint32_t msr, bool promised, uint64_t *out_value);
     uint32_t leaf0[4];
     uint32_t leaf1[4];
@@ -50,8 +57,8 @@ struct upmu_detection {
 };
 
 /*
- * A CPUID leaf that detection reads: always where `bits` is 0, else if word `gate` of those read before has one of
- * `bits`.
+ * A CPUID leaf in a list for upmu_detection_read().  The leaf is read if `bits` is 0, or if an earlier leaf has shown
+ * one of `bits` in word number `gate` (a UPMU_LEAF_WORD(), no enable bit).
  */
 struct upmu_leaf {
     uint32_t leaf;
@@ -60,18 +67,22 @@ struct upmu_leaf {
     uint8_t gate;
 };
 
-#define UPMU_LEAF_WORD(place, word) (4u * (place) + (word)) /* index of a leaf's word; EAX to EDX are 0 to 3 */
+/* The index in out_words of a word of the list's leaf number `place`; `word` is 0 to 3 for EAX to EDX. */
+#define UPMU_LEAF_WORD(place, word) (4u * (place) + (word))
 
-/* Read CPUID leaves, four words each.  A leaf above the highest existing one, or whose gate is closed, gives zeros. */
+/*
+ * Read the `count` CPUID leaves of a list into out_words, four words for each leaf.  A leaf above `highest` (the
+ * highest leaf of the CPU), or whose condition does not hold, gives zeros.
+ */
 void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
                          unsigned count, uint32_t *out_words);
 
-/* Copy family, model and so on from the detection to the PMU; returns true. */
+/* Copy family, model, stepping and "a hypervisor is present" from the detection to the PMU; always returns true. */
 bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu);
 
 /*
- * An event that counts what other cores or agents of the bus do.  A value of one of these registers selects it if
- * (value & mask) == event.
+ * An event that counts what other cores or agents of the bus do.  A value of a register in the rows `row` to
+ * `row` + `rows` - 1 selects the event if (value & mask) == event.
  */
 struct upmu_beyond {
     uint8_t row, rows; /* first row, and number of rows; 0 rows: the end of a list */
@@ -80,46 +91,53 @@ struct upmu_beyond {
 
 #if UPMU_BRANCHES
 
-/* The form of an entry of a branch stack.  The first eight are Intel's numbers (PERF_CAPABILITIES[5:0]). */
+/*
+ * The form of an entry of a branch stack.  The numbers 0 to 7 are Intel's (PERF_CAPABILITIES[5:0]).  `from` and `to`
+ * are the entry's registers for the two ends of the branch; some forms have a third register.
+ */
 enum upmu_branch_format {
     UPMU_BRANCH_FORMAT_32 = 0,    /* from[63:32] may be the target */
     UPMU_BRANCH_FORMAT_LINEAR = 1,
     UPMU_BRANCH_FORMAT_EFFECTIVE = 2,
     UPMU_BRANCH_FORMAT_FLAGS = 3, /* from[63]: mispredicted */
     UPMU_BRANCH_FORMAT_TSX = 4,   /* in addition from[62]: in a transaction; from[61]: abort */
-    UPMU_BRANCH_FORMAT_INFO = 5,  /* all these bits, and cycles, are in a third register */
+    UPMU_BRANCH_FORMAT_INFO = 5,  /* the bits of format 4, and cycles, are in a third register */
     UPMU_BRANCH_FORMAT_TIME = 6,  /* from[63]: mispredicted; to[63:48]: cycles */
-    UPMU_BRANCH_FORMAT_INFO2 = 7, /* as 5, without transactions */
+    UPMU_BRANCH_FORMAT_INFO2 = 7, /* as format 5, without transactions */
     UPMU_BRANCH_FORMAT_ARCHITECTURAL,
     UPMU_BRANCH_FORMAT_AMD
 };
 
-/* Bits of upmu_pmu.branch_lacks: what an entry of its format leaves out. The first three are as in CPUID 1Ch ECX. */
+/*
+ * Bits of upmu_pmu.branch_lacks: facts that the format has, and that entries of this CPU leave out.  The first three
+ * have the places of the bits of CPUID 1Ch ECX that say, where set, that entries have these facts.
+ */
 #define UPMU_BRANCH_LACKS_MISPREDICTED 0x01u
 #define UPMU_BRANCH_LACKS_CYCLES 0x02u
 #define UPMU_BRANCH_LACKS_TYPE 0x04u
 #define UPMU_BRANCH_LACKS_COUNTS 0x08u
 
 /* Bits of upmu_branch_stack.traits. */
-#define UPMU_BRANCH_OWN_CONTROL 0x01u   /* nothing else uses the controlling register, which also has the filters */
-#define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads share the register of filters: upmu sets no filter */
-#define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an abort makes two entries, of which the newer one does not say so */
+#define UPMU_BRANCH_OWN_CONTROL 0x01u   /* `control` is for branch records alone, and has the filter bits, too */
+#define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads of a core share the register `select`: upmu sets no filter */
+#define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an aborted transaction makes two entries; the newer one has no abort bit */
 
 /*
- * The registers of one kind of branch stack.  Entry i has its registers at `from` + i * `step`, `to` + i * `step` and
- * so on.  `filter` has the bits of the register of filters for each of UPMU_BRANCH_USER, _KERNEL, _ANY, ...  With
- * UPMU_BRANCH_OWN_CONTROL such a bit lets branches in.  Else it keeps them out, and the register gets `all` without the
- * bits of what is wanted.
+ * The registers of one kind of branch stack, by their addresses.  Entry i has its registers at `from` + i * `step`,
+ * `to` + i * `step` and `info` + i * `step`.  filter[n] has the filter bits for bit n of upmu_branch_filter.record:
+ * UPMU_BRANCH_USER, _KERNEL, _ANY, ...  With UPMU_BRANCH_OWN_CONTROL the filter bits are in `control`, and a set bit
+ * records branches of its kind.  Else they are in `select`, a set bit excludes branches of its kind, and `select` is
+ * written with `all` but without the bits of the wanted kinds.
  */
 struct upmu_branch_stack {
     uint32_t from, to, info; /* registers of entry 0; info 0: there is none */
     uint32_t top;            /* register with the number of the newest entry; 0: the newest is entry 0 */
-    uint32_t control;        /* the register that lets the stack record, by ... */
+    uint32_t control;        /* register with the bits that start recording: ... */
     uint32_t enable;         /* ... these bits */
-    uint32_t kept;           /* bits of `control` that an emergency stop leaves as they were found */
-    uint32_t select;         /* register of filters; 0: none of its own */
+    uint32_t kept;           /* bits of `control` that an emergency stop writes as the start found them; others get 0 */
+    uint32_t select;         /* register that has only filter bits; 0: there is none */
     uint32_t size;           /* register of the depth, whose write clears all entries; 0: none */
-    uint32_t all;
+    uint32_t all;            /* all filter bits of `select` */
     uint32_t filter[8];
     uint8_t step;
     uint8_t traits;          /* UPMU_BRANCH_OWN_CONTROL and so on */
@@ -129,28 +147,32 @@ struct upmu_branch_stack {
 
 struct upmu_text;
 
-/* Flags for rendering an event. */
+/* Flags of upmu_backend.render. */
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* an overflow requests an interrupt */
-#define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core (see `thread`) */
+#define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core: upmu_backend.thread returns 1 */
 
-/* Flag of struct upmu_row.flags, used by the encoder alone: see struct upmu_backend.from_row. */
+/*
+ * Flag in struct upmu_row.flags of the encoder's copy of a row, in no catalogue: the event's name is not in the
+ * architectural catalogue, so it is the model's own name (upmu_backend.from_row).
+ */
 #define UPMU_ROW_OWN_NAME 0x8000u
 
 /*
- * Families of two vendors may have the same number: both have a family 18.  In a catalogue this bit tells them apart.
+ * A bit of upmu_backend.vendor and of the family numbers in catalogues: AMD.  Intel and AMD have families of the same
+ * number; each has a family 18.
  */
 #define UPMU_VENDOR_AMD 0x80u
 #define UPMU_VENDOR_OTHER 0x40u /* no x86: catalogues are found by their names */
 
 struct upmu_backend {
     const char *name;
-    uint8_t vendor; /* of the CPUs of this backend, as catalogues have it: 0 (Intel) or UPMU_VENDOR_… */
+    uint8_t vendor; /* the vendor of the CPUs that this backend drives: 0 (Intel) or UPMU_VENDOR_… */
 
     /* Fill in *out_pmu for the executing CPU, all but `backend`; false: the CPU is not of this family. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
 #if UPMU_NAMES
-    /* Fill in *out_pmu for a model by name, all but `backend`; names(i) lists them, NULL after the last. */
+    /* Fill in *out_pmu for a model by name, all but `backend`.  names(i): the name of model i; NULL after the last. */
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
@@ -167,14 +189,15 @@ struct upmu_backend {
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);
     /*
-     * Begin an event from a catalogue row, which contains its masks.  The row's catalogue is upmu_catalog_of()
-     * event->id.  Returns UPMU_ERR_UNSUPPORTED where the PMU has no such event.  For a name that is no architectural
-     * event's, the core then calls once more, with UPMU_ROW_OWN_NAME.
+     * Begin an event from a catalogue row, into which the given unit masks are merged already.  The row's catalogue is
+     * upmu_catalog_of(pmu, event->id).  Returns UPMU_ERR_UNSUPPORTED where the PMU has no such event.  If the name is
+     * not in the architectural catalogue, the core then calls once more, with UPMU_ROW_OWN_NAME in row->flags.
      */
     enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
     /*
      * Find the unit mask bits of a word of a FreeBSD qualifier ("core=all"), and the field that they belong to.
-     * Returns false: there is no such qualifier, or (*out_field is set) the qualifier has no such word.  May be NULL.
+     * Returns false if there is no such qualifier (then *out_field stays as it was), or if the qualifier has no such
+     * word (then *out_field is set).  May be NULL.
      */
     bool (*qualifier)(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                       uint16_t *out_bits);
@@ -200,25 +223,30 @@ struct upmu_backend {
     unsigned (*thread)(const struct upmu_detection *detection);
 
     /*
-     * Describe the i-th way to run an event for hyper-thread `thread`; the best way is the first.  For
-     * UPMU_ATTR_CASCADE slot 0 is the target, slot 1 the initiator.  Returns false: there is no i-th way.
+     * Describe the i-th way to run an event on hyper-thread `thread` of a core (upmu_backend.thread); the best way is
+     * the first.  For UPMU_ATTR_CASCADE slot 0 is the target, slot 1 the initiator.  Returns false: there is no i-th
+     * way.
      */
     bool (*alternative)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                         struct upmu_alternative *out);
 
-    /* Add the registers of a placed event to an image.  The core sets the gates. */
+    /*
+     * Add the register values of a placed event to an image, without enable bits.  `alternative`: index of the way that
+     * the placement chose; `counters`: the counter of each of its slots; `flags`: UPMU_RENDER_….
+     */
     void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
-    /* The writes that an event of its PMUs may need first (upmu_image.prelude); NULL: none does. */
+    /* The prelude of events for which render sets upmu_image.prelude; NULL: no PMU of this backend has one. */
     const struct upmu_prelude *prelude;
 
-    /* Add the idle values of the registers of counters that are given up. */
+    /* Add to an image the idle values for the registers of `counters`, which the library gives up. */
     void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
     /*
-     * Convert a status word to counters, and counters to the word that acknowledges their overflows.  NULL: no PMU has
-     * such a register.  A PMU with the first one alone has its flags in the selects.
+     * `overflowed` converts a value of the status register to a mask of counters.  `acknowledge` converts a mask of
+     * counters to the value that acknowledges their overflows.  NULL: no PMU of this backend has that register.  A PMU
+     * with a status register and without one to acknowledge has its overflow flags in the selects.
      */
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
@@ -230,46 +258,47 @@ struct upmu_backend {
     uint64_t (*bits_of)(const struct upmu_pmu *pmu, unsigned row, unsigned counter);
 
     /*
-     * Returns the counters for which the hardware would write records to memory at an overflow, or which an overflow
-     * loads anew, by the values found at take-over (`found`, by row).  If `image` is not NULL, it gets the registers
-     * that end this, and traces of branches to memory, where possible.  The function is NULL where there are none.
+     * Returns the counters at whose overflow the hardware would write a record to memory or load the counter anew, by
+     * the values found at take-over (`found`, by row).  If `image` is not NULL, it gets the register values that end
+     * this, and that end a trace of branches to memory, where possible.  NULL: no PMU of this backend does so.
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
 
     /*
-     * Returns the resource that a foreign counter uses, by the value of its select, or UPMU_NO_RESOURCE.  NULL:
-     * counters use no resources.
+     * Returns the resource that a counter of other software uses, by the value of its select, or UPMU_NO_RESOURCE.
+     * NULL: counters use no resources.
      */
     unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
 
 #if UPMU_UNCORE
     /*
-     * Get the value of a unit's resource, by the registers found at take-over (by row).  Returns false: no such
-     * resource.
+     * Get the value that a resource of a unit (a filter of its events) had in the registers found at take-over
+     * (`found`, by row).  Returns false: the unit has no such resource.
      */
     bool (*filter)(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value);
 #endif
 
 #if UPMU_FOREIGN
     /*
-     * Returns the counters in use, by the values found at take-over (by row).  NULL: upmu_register_class.in_use says
-     * it.
+     * Returns the counters that other software uses, by the values found at take-over (`found`, by row).  NULL:
+     * upmu_register_class.in_use says it.
      */
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 #endif
 
-    /* Add the registers that are set once at take-over, such as freeze bits that are cleared.  NULL: there are none. */
+    /* Add to an image what take-over sets once, such as freeze bits that are cleared.  NULL: there is nothing. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);
 
-    /* Returns the register of a resource, as text for explanations. */
+    /* Returns the name of a resource's register, as text for explanations. */
     const char *(*resource_name)(const struct upmu_pmu *pmu, unsigned resource);
 
-    /* Returns the prefix of a counter's name, and in *out_index the number behind it. */
+    /* Returns the letters of a counter's name ("PMC" of "PMC3"), and in *out_index the number behind them. */
     const char *(*counter_prefix)(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index);
 
     /*
-     * `ibs` plans how a sampling unit is driven; false: not with this period.  `ibs_sample` corrects a sample; false:
-     * discard the sample.  Both are needed if pmu->ibs is not 0.
+     * `ibs` stores in *plan the register writes that drive an IBS unit (fetch or op) as *ibs asks; false: the unit
+     * cannot have this period.  `ibs_sample` corrects a sample for errata; false: discard the sample.  Both functions
+     * are needed if pmu->ibs is not 0.
      */
     bool (*ibs)(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);
     bool (*ibs_sample)(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
@@ -281,19 +310,19 @@ struct upmu_backend {
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
 
     /*
-     * The list of events that count what other cores or agents do.  Where single bits do so:
-     * upmu_register_class.beyond.  NULL: there are none.
+     * Returns the PMU's list of events that count what other cores or agents do.  Where a single bit of a register
+     * says so, upmu_register_class.beyond has the bit, and the list has no entry.  NULL: there is no list.
      */
     const struct upmu_beyond *(*beyond)(const struct upmu_pmu *pmu);
 };
 
-/* core/event/backends.c: the backends of this build, NULL after the last. */
+/* core/event/backends.c: returns backend number i of this build; NULL after the last. */
 const struct upmu_backend *upmu_backend(unsigned i);
 
 #if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
 /*
- * Functions `alternative` and `resource_name` for backends whose events run on any of event->counters and need no
- * resource.
+ * Functions for upmu_backend.alternative and upmu_backend.resource_name, if events run on any of event->counters and
+ * need no resource.
  */
 bool upmu_pmu_any_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                           struct upmu_alternative *out);
@@ -301,20 +330,23 @@ const char *upmu_pmu_no_resource(const struct upmu_pmu *pmu, unsigned resource);
 #endif
 
 #if UPMU_FOREIGN && UPMU_NAMES
-/* Function `attribute` for backends with two attributes alone, user and kernel: u, usr, k, os. */
+/* A function for upmu_backend.attribute, if the only attributes are user mode (u, usr) and kernel mode (k, os). */
 enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *name, size_t length,
                                          const uint64_t *value);
 #endif
 
 #if UPMU_NAMES && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4)
 /*
- * Attributes `precise` and `p`, for an `attribute` function.  `value` is the level; NULL: level 1, and each further `p`
- * adds 1.
+ * Apply the attributes `precise` and `p` for a backend's `attribute` function; `length` is the length of the name.
+ * `value` is the level.  NULL: each `p` adds 1 to the level, and `precise` makes level 0 level 1.
  */
 enum upmu_status upmu_pmu_level_attribute(struct upmu_event *event, size_t length, const uint64_t *value);
 #endif
 
-/* core/event/backends.c: give a PMU its catalogue, or the architectural one. */
+/*
+ * core/event/backends.c: store in pmu->catalog the catalogue of its model; else the architectural one of x86, unless
+ * the PMU is of Arm or RISC-V; else NULL.
+ */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only writer of PMU registers (architecture: close, load, open).
+ * The only writer of PMU registers.  A change of configuration closes counters, loads registers and opens counters.
  *
  * The shadow is stored before the register is written, so that an interrupt
  * handler, which stops counters by what the shadow says, never undoes a change
@@ -32,7 +32,7 @@ uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, u
     return bits;
 }
 
-/* Is a bit of bank->state set for a row? */
+/* Is any of these bits of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return bank->state[row] & state;
@@ -86,7 +86,7 @@ static void learn_counters(struct upmu_bank *bank)
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory)
 {
-    /* A read on another CPU may be storing `fresh`. */
+    /* A read on another CPU may be storing bank->fresh meanwhile. */
     upmu_shared_clear(bank, sizeof *bank);
     memset(memory, 0, UPMU_BANK_WORDS(pmu->table->row_count) * sizeof *memory);
     bank->shadow = memory;
@@ -162,7 +162,7 @@ __attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu
     return bank->own_gate && bank->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
 }
 
-/* Read a register that is no select. */
+/* Read the register of a row as it is. */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint32_t address = bank->rows[row].address;
@@ -232,7 +232,7 @@ static void list_write(struct upmu_bank *bank, unsigned row, uint32_t address, u
 
 #if UPMU_FOREIGN
 
-/* Write an address as it is; a dry run lists the write. */
+/* Write `value` to the MSR at `address`, a row's own or the one behind it; a dry run lists the write. */
 static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address, uint64_t value)
 {
     if (bank->dry) {
@@ -272,7 +272,9 @@ static bool has_plain_registers(const struct upmu_bank *bank)
 
 #endif
 
-/* Write an MSR as it is. */
+/*
+ * Write `value` to the MSR of a row.  Without `is_there` (UPMU_ROW_REACHABLE) no write is made, as if it had faulted.
+ */
 static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uint64_t value, bool is_there)
 {
     upmu_bank_counted(bank)->writes++;
@@ -344,7 +346,9 @@ static UPMU_INSIDE bool send_value(struct upmu_bank *bank, unsigned row, uint64_
                                              : send_odd(bank, row, value, changed);
 }
 
-/* The domain that knows what a register held before any of its CPUs came, or NULL. */
+/*
+ * Returns the domain that keeps the found value of a register which other CPUs see, too; NULL: only this CPU sees it.
+ */
 static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
 {
     return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
@@ -383,7 +387,7 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 {
     unsigned row = bank->pmu->counter[index].select_row;
 
-    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* the others' bits were found there, too */
+    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* the found bits of other counters stay */
         uint64_t bits = counters_bits(bank, row, index), value = 0;
 
         if (!upmu_bank_read_row(bank, row, &value))
@@ -431,7 +435,7 @@ static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t val
     bank->state[row] |= UPMU_ROW_KNOWN;
 }
 
-/* Does a register that is not the counter's select say what the counter does, or has it bits that do? */
+/* Is a register auxiliary, and does it, or do some of its bits, say what a counter does? */
 static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
     const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
@@ -481,8 +485,8 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
 }
 
 /*
- * In a register beside a counter's select, note the counter's bits that the host has changed as found: they stay so at
- * the end.
+ * The host may have changed a counter's bits in an auxiliary register.  Store the bits that differ from the shadow as
+ * found ones: the restore leaves them as the host has set them.
  */
 static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
 {
@@ -521,7 +525,7 @@ static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
 
     (void)upmu_bank_take_gates(bank, &rest, row);
     stopped &= ~rest;
-    __atomic_fetch_and(&bank->stopped, ~stopped, __ATOMIC_RELAXED); /* what a handler stops meanwhile stays there */
+    __atomic_fetch_and(&bank->stopped, ~stopped, __ATOMIC_RELAXED); /* a handler may add counters meanwhile */
     return stopped;
 }
 
@@ -546,7 +550,7 @@ static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
         __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
 }
 
-/* Note that the register of a shadow is known, as it is about to be written. */
+/* Mark a register that has a shadow as known, as it is about to be written. */
 static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 {
     if (row_is(bank, row, UPMU_ROW_SHADOWED))
@@ -554,9 +558,9 @@ static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 }
 
 /*
- * Write one register.  `plain`: by upmu_bank_is_plain(); `hardware`: bits that no shadow has; `is_other`: what programs
- * compare changes; `odd`: the register may have enable bits.  After a fault the shadow has its former value, so that no
- * handler writes the refused one, and the register is unknown.
+ * Write one register and its shadow.  `plain`: upmu_bank_is_plain(); `hardware`: bits that no shadow has; `is_other`:
+ * bits change that programs compare (bank->version); `odd`: the register may have enable bits.  After a fault the
+ * shadow has its former value, so that no handler writes the refused one, and the register is unknown.
  */
 static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned row, bool plain, uint64_t value,
                                              uint64_t hardware, bool is_other, bool odd)
@@ -565,7 +569,7 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     uint64_t before = bank->shadow[row];
     uint32_t stopped;
 
-    /* Find the value of a register with a shadow before its first write. */
+    /* Before the first write of a register with a shadow its value is read into bank->found. */
     if (__builtin_expect(!plain, 0) && row_is(bank, row, UPMU_ROW_SHADOWED) && !find_row(bank, row))
         return false;
     if (plain || row_is(bank, row, UPMU_ROW_SHADOWED)) {
@@ -588,7 +592,7 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     return false;
 }
 
-/* Does a value differ for programs from the present one, or is the register unknown? */
+/* Is a register unknown, or does a value differ from its shadow in bits that programs compare: all but `gates`? */
 static inline bool is_other_value(const struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t gates)
 {
     return !upmu_bank_knows(bank, row) || ((bank->shadow[row] ^ value) & ~gates);
@@ -602,7 +606,7 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
                        is_other_value(bank, row, value, class->gates), true);
 }
 
-/* Returns the bits of a row that the host may have changed since: all that say what the host's counters do. */
+/* Returns the bits of a row that say what the host's counters (bank->others) do: the host may have changed them. */
 static UPMU_APART uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -635,7 +639,10 @@ void upmu_bank_others(struct upmu_bank *bank, uint32_t counters)
         row_becomes(bank, row, others_bits(bank, row) ? UPMU_ROW_THEIRS : 0, UPMU_ROW_THEIRS);
 }
 
-/* Make a register known: read it if it is unknown; if only some bits may be others', take those from it. */
+/*
+ * Read a register into its shadow: all of it if it is unknown or has bits that upmu does not own, else only the bits of
+ * counters of the host.
+ */
 static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 {
     uint64_t value, mine = 0;
@@ -647,7 +654,7 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
         return true;
     if (!upmu_bank_read_row(bank, row, &value))
         return false;
-    /* A handler just before the read may have stopped counters that are to run: their bits stay set. */
+    /* A handler just before the read may have stopped counters that are to run: their bits stay set in the shadow. */
     stopped = bank->stopped;
     value |= upmu_bank_take_gates(bank, &stopped, row) & bank->shadow[row];
     keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
@@ -655,8 +662,8 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 }
 
 /*
- * Read the present value of a register with a shadow.  Bits of other owners are not in the shadow: then the register is
- * read.
+ * Get the present value of a register with a shadow.  The register is read if it is unknown, or has bits of other
+ * software, which the shadow may not show.
  */
 static UPMU_INSIDE bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
@@ -672,7 +679,9 @@ bool upmu_bank_find(struct upmu_bank *bank)
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
         uint64_t value;
 
-        /* In each life of the domain, the first CPU that takes over finds the registers that CPUs share. */
+        /*
+         * The domain has the found values of shared registers, and may have new ones since this CPU's last take-over.
+         */
         if (domain_of(bank, row))
             row_becomes(bank, row, 0, UPMU_ROW_FOUND);
         if (!row_is(bank, row, UPMU_ROW_REACHABLE) || !upmu_register_class_of(bank->pmu, row)->found)
@@ -734,8 +743,8 @@ static bool is_idle(const struct upmu_bank *bank, unsigned row)
 }
 
 /*
- * Make a select idle but leave its shadow, which is written when its counter opens (UPMU_ROW_PUT_OFF).  After a fault
- * in a box the register is unknown: the other boxes are idle.
+ * Write the idle value to a select but leave its shadow, which is written when its counter opens (UPMU_ROW_PUT_OFF).
+ * After a fault in one box the register is unknown, as the other boxes may be idle already.
  */
 static bool silence_select(struct upmu_bank *bank, unsigned row)
 {
@@ -751,7 +760,7 @@ static bool silence_select(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-/* In boxes that run, let no select count but those of `open`: others are idle. */
+/* Let the selects of the counters `open` count, and make all other selects of the library idle: the boxes run. */
 static bool select_open(struct upmu_bank *bank, uint32_t open)
 {
     bool fine = true;
@@ -771,7 +780,7 @@ static bool select_open(struct upmu_bank *bank, uint32_t open)
     return fine;
 }
 
-/* Returns box control with its gates, as the shadow has it; with no gate if it is unknown. */
+/* Returns the shadow of box control, which has the gates above its own bits; without open gates if it is unknown. */
 static uint64_t box_control(const struct upmu_bank *bank)
 {
     return upmu_bank_knows(bank, UPMU_BOX_ROW) ? bank->shadow[UPMU_BOX_ROW] : bank->type->control_idle;
@@ -779,8 +788,8 @@ static uint64_t box_control(const struct upmu_bank *bank)
 
 /*
  * Open and close counters of boxes whose control has a bit that freezes all counters.  The last counter that closes
- * sets it, and leaves the selects as they are; the first one that opens clears it.  While other counters of the box
- * run, a counter stops by its select.
+ * sets that bit and leaves the selects as they are; the first counter that opens clears it.  While other counters of
+ * the boxes run, a counter is closed by the idle value of its select.
  */
 static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
@@ -804,15 +813,15 @@ static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t 
 #endif
 
 /*
- * Has the handler that works now stopped all of these counters?  A handler that interrupted a bracket does not ask:
- * what it stopped may run again.
+ * Is a handler at work, and has it stopped all of these counters?  A handler that interrupted a bracket never asks:
+ * counters that it stopped may run again.
  */
 static inline bool has_stopped(const struct upmu_bank *bank, uint32_t counters)
 {
     return UPMU_SAMPLING && bank->counted == &bank->handler_accesses && counters && !(counters & ~bank->stopped);
 }
 
-/* Note that gates are closed, which the handler has closed in the register already. */
+/* Store the shadow without the gates of `counters`, which the handler has closed in the register already. */
 static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t counters)
 {
     keep_value(bank, row, value);
@@ -820,8 +829,9 @@ static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_
 }
 
 /*
- * Open and close gates of one register, that of `counter`.  `opened`, `closed`: their bits; `closing`: the counters
- * that close.  `is_select`: the register is a select, too, and gets its idle value at a close.
+ * Open and close gates in one register, the gate register of `counter`.  `opened`, `closed`: the enable bits to set and
+ * to clear; `closing`: the counters that close.  `is_select`: the register is a select, too, and gets its idle value at
+ * a close.
  */
 static UPMU_INSIDE bool gate_row(struct upmu_bank *bank, const struct upmu_counter *counter, bool is_select,
                                  uint64_t opened, uint64_t closed, uint32_t closing)
@@ -851,7 +861,7 @@ static UPMU_APART bool gate_each(struct upmu_bank *bank, uint32_t open, uint32_t
 {
     bool fine = true;
 
-    /* The upper counter of an AMD pair opens first and closes last. */
+    /* The counter with the higher number of an AMD pair opens first and closes last. */
     while (open | close) {
         const struct upmu_counter *counter =
             &bank->pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
@@ -896,7 +906,7 @@ bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step)
 
 #if UPMU_UNCORE
 
-/* In boxes that run, give a closed counter's select a new shadow, and keep the select idle. */
+/* Store a new shadow for the select of a closed counter, and keep the select idle: its boxes run. */
 static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (!upmu_bank_knows(bank, row) && !silence_select(bank, row))
@@ -908,7 +918,10 @@ static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 
 #endif
 
-/* Read the value of a register of which only some bits are to be changed. */
+/*
+ * Get the value of a register in which only `mask` is to be changed; 0 if the former value does not matter: there is no
+ * shadow, or the register is unknown and `mask` has all its bits.
+ */
 static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t *out_before)
 {
     *out_before = 0;
@@ -918,8 +931,8 @@ static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t
 }
 
 /*
- * Give some bits of a register a value.  A select whose counter is among `opening`, and which has that counter's gate,
- * is left to upmu_bank_gate().  A handler may write it earlier, without harm: its gate is closed.
+ * Give the bits `mask` of a register a value.  A select that has the gate of a counter in `opening` gets only a shadow,
+ * which upmu_bank_gate() writes.  A handler may write that shadow earlier, without harm: its gate is closed.
  */
 static UPMU_INSIDE_IF_LARGE bool merge_bits(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
                                             uint32_t opening, bool odd)
@@ -1019,15 +1032,15 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsig
            upmu_bank_put(bank, steps, count, opening, &failed);
 }
 
-/* Cut a value to the bits that can be written, which the hardware sign-extends. */
+/* Cut a counter's value to the bits that a write can set; the hardware sign-extends from there. */
 static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
 {
     return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
 /*
- * Returns the bits of a register that are ours and stay as they are written.  In an auxiliary register the bits that a
- * former kernel uses (`in_use`) are ours only if they were found set: upmu only clears them.
+ * Returns the bits of a register that are the library's and stay as they are written.  In an auxiliary register the
+ * bits `in_use` are the library's only if they were found set by a former kernel: upmu only clears them.
  */
 static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 {
@@ -1039,9 +1052,10 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * When a counter holds 0: was its box reset?  A box that was reset counts from 0, and not before its select is written,
- * so the selects are compared with the shadow.  Where the select is the gate, a stop has cleared it: then a counter
- * that has gone back to 0 was reset if its box was gone before.  Returns false where a register faulted.
+ * When a counter holds 0: was its box reset?  If so, set the counter's bit in bank->lacks and bank->reset.  A box that
+ * was reset counts from 0, and not before its select is written, so the selects are compared with the shadow.  Where
+ * the select is the gate, a stop has cleared it: then a counter that has gone back to 0 was reset if its box was gone
+ * before.  Returns false where a register faulted.
  */
 static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bool went_back)
 {
@@ -1071,7 +1085,7 @@ static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool b
 
     if (__builtin_expect(zero, 0) && !begins) {
         fine = look_for_reset(bank, index, doubtful && (bank->missed >> index & 1u)) && fine;
-        if ((bank->reset & ~reset) >> index & 1u) { /* the reset looked like a wrap: take those events off */
+        if ((bank->reset & ~reset) >> index & 1u) { /* the reset was counted as a wrap: subtract those events */
             *out_value -= doubtful;
             bank->shadow[bank->pmu->counter[index].value_row] = *out_value;
         }
@@ -1153,7 +1167,7 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters)
 
     if (pmu->ack_row != UPMU_NO_ROW)
         return upmu_bank_command(bank, pmu->ack_row, pmu->backend->acknowledge(pmu, counters));
-    /* The flag is in no shadow: a write of the shadow clears it. */
+    /* Overflow flags are in no shadow: a write of the select's shadow clears the flag. */
     for (; counters && pmu->status_row != UPMU_NO_ROW; counters &= counters - 1u) {
         unsigned row = pmu->counter[upmu_bits_lowest(counters)].select_row;
 
@@ -1223,14 +1237,17 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 }
 
 /*
- * Restore our bits of a register to their found values, and flags of the hardware to 0.  If our bits have these values
- * already, nothing is written, which leaves others' bits alone.
+ * Restore the library's bits of a register to their found values, and flags of the hardware to 0.  If the library's
+ * bits have these values already, nothing is written, which leaves the bits of other software alone.
  */
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
     uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
 
-    /* The found value counts nothing, else the counter would be another's: it may be written in boxes that run. */
+    /*
+     * A counter whose select was found counting is not the library's.  So this found value counts nothing, and may be
+     * written while boxes run.
+     */
     if (upmu_box_freeze(bank) && upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
         return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
                 bank->shadow[row] == bank->found[row]) ||
@@ -1300,7 +1317,7 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
     bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
     UPMU_STORE(bank->box_rdpmc, boxes == 1 && port_has_rdpmc(bank->port));
-    /* A register at a second base does not exist if a box lacks this base. */
+    /* A register of the class's `second` address base does not exist if one of the boxes lacks this base. */
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         for (unsigned i = 0; i < boxes; i++)
             if (upmu_box_lacks(bank, row, &box[i]))
@@ -1319,7 +1336,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD))
             continue;
         if (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept) {
-            if (bank->boxes > 1) /* the found value is mixed from boxes */
+            if (bank->boxes > 1) /* the found value is a mixture of the boxes' values */
                 row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
             continue;
         }
@@ -1351,7 +1368,7 @@ bool upmu_bank_unkeep(struct upmu_bank *bank)
     }
     if (!upmu_box_freeze(bank) && !upmu_bank_gate(bank, 0, kept))
         return false;
-    /* If no counter of ours runs, freeze the boxes now. */
+    /* If no counter of the library runs, freeze the boxes now. */
     bank->kept = 0;
     if (kept && upmu_box_freeze(bank) && !upmu_box_counts(bank, box_control(bank)) &&
         !write_row(bank, UPMU_BOX_ROW, box_control(bank)))
@@ -1372,7 +1389,7 @@ bool upmu_bank_owes(const struct upmu_bank *bank)
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     bool fine = upmu_bank_close(bank, counters);
-    unsigned ends = UPMU_ROW_FOUND; /* a row that was written loses this bit */
+    unsigned ends = UPMU_ROW_FOUND; /* the bit of bank->state that a restored row loses */
 
 #if UPMU_UNCORE
     if (bank->type && !all_boxes_answer(bank))
@@ -1399,8 +1416,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             if (class->load_rank != rank)
                 continue;
             /*
-             * After a fault a common gate is not restored, as a select may still hold our event: our counters are
-             * closed instead.
+             * After a fault a common gate is not restored, as a select may still hold an event of the library:
+             * `counters` are closed instead.
              */
             if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
                 (void)upmu_bank_close(bank, counters);
@@ -1419,8 +1436,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 #if UPMU_CLEAR
 
 /*
- * Clear our bits of a register with a shadow, whatever the shadow says.  Its found value has them clear before the
- * write, which then reads only where there are bits of others.
+ * Clear the library's bits of a register with a shadow, whatever the shadow says.  They are cleared in the found value
+ * first, so the write reads the register only where it has bits of other software.
  */
 static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
 {
@@ -1438,7 +1455,7 @@ static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
     return upmu_bank_merge(bank, row, mask, 0, 0);
 }
 
-/* Clear a counter, its alias, or the metrics, which belong to the counter of slots. */
+/* Clear a counter, its alias, or the metrics (of UPMU_SLOTS_COUNTER), unless that counter is the host's. */
 static bool clear_counter(struct upmu_bank *bank, unsigned row)
 {
     unsigned counter = bank->rows[row].counter;
@@ -1462,7 +1479,7 @@ static bool clear_row(struct upmu_bank *bank, unsigned row)
     return class->access != UPMU_ACCESS_COMMAND || upmu_bank_command(bank, row, 0);
 }
 
-/* Acknowledge all overflows of our counters, and the end of freezing where that is flagged. */
+/* Acknowledge all overflows of the library's counters, and other flags that the status shows and upmu owns (freeze). */
 static bool clear_status(struct upmu_bank *bank)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -1503,7 +1520,7 @@ bool upmu_bank_clear(struct upmu_bank *bank, bool alone)
 /* ---- Writes of the handler ---- */
 
 /*
- * Returns in *out_value the shadow of a register, with the bits that the host may have changed as they are now.  Not
+ * Store in *out_value the shadow of a register, with the bits of the host's counters as the register has them now.  Not
  * inlined: the handler's stack is short.
  */
 static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
@@ -1517,8 +1534,8 @@ static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_
 }
 
 /*
- * Set the gates of `counters` as the shadow has them, but close those of `keep_closed`.  A select that has its
- * counter's gate gets its idle value if the counter is closed, or the register unknown.
+ * Set the gates of `counters` as the shadow has them, but close those that are in `keep_closed`, too.  A select that
+ * has its counter's gate gets its idle value if the counter is in `keep_closed`, or the register is unknown.
  */
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed)
 {
@@ -1532,7 +1549,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t closed = upmu_bank_take_gates(bank, &keep_closed, row);
         uint64_t mine = upmu_bank_take_gates(bank, &counters, row), value = bank->shadow[row];
 
-        /* A register with bits of the host is not written by an old value of these bits. */
+        /* The bits of the host's counters are read now, so that no old value of them is written. */
         if (row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
             fine = false;
             continue;

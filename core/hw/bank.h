@@ -17,11 +17,11 @@
 /* Bits of upmu_bank.state, about one register. */
 #define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
 #define UPMU_ROW_FOUND (1u << 1)     /* bank->found has the value before upmu's first write */
-#define UPMU_ROW_PUT_OFF (1u << 2)   /* its shadow is written later, with the gate */
+#define UPMU_ROW_PUT_OFF (1u << 2)   /* a select is idle; its shadow is written when its counter opens */
 #define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: UPMU_ROW_KNOWN and UPMU_ROW_PUT_OFF imply it */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be accessed at all */
 #define UPMU_ROW_MIXED (1u << 5)     /* has bits that upmu does not own */
-#define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters of the host, which may change them */
+#define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters in bank->others: the host may change these bits */
 #define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see this register, too */
 
 /* upmu_bank.gates: where the enable bits of counters are. */
@@ -32,24 +32,29 @@ enum upmu_gates {
 };
 
 /*
- * Begin a bank: all registers are unknown.  `safe`: registers that CPUID does not promise may be accessed.  `memory`:
- * UPMU_BANK_WORDS() of the PMU's rows, which stay as long as the bank.
+ * Begin a bank: all registers are unknown.  `safe`: a fault is harmless, so registers that CPUID does not promise may
+ * be accessed.  `memory`: UPMU_BANK_WORDS() words for the number of rows of the PMU's table, which stay as long as the
+ * bank.
  */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory);
 
 #if UPMU_UNCORE
 
-/* Let the bank of a unit drive `boxes` boxes, which stand side by side in the list. */
+/* Let the bank of a unit drive `boxes` boxes, which stand side by side in the list of units from *box on. */
 void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes);
 
 /*
- * After upmu_bank_find(): note that others use the counters `kept` of the boxes.  Boxes that nothing uses are reset.
- * Values that several boxes held are not restored: these registers are left idle at the end.
+ * After upmu_bank_find(): note that other software uses the counters `kept` of a unit, and stop all others.  If `kept`
+ * is 0, boxes that have a reset are reset.  Registers that several boxes have were found with a mixture of their
+ * values: at the end they are left idle, and not restored.
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 
-/* Stop the counters that others use, and give them to upmu.  Returns false where a write faulted: they are all kept. */
+/*
+ * Stop the counters of a unit that other software uses (bank->kept), and make them the library's.  Returns false where
+ * a write faulted: bank->kept stays as it was.
+ */
 bool upmu_bank_unkeep(struct upmu_bank *bank);
 
 #endif
@@ -65,7 +70,7 @@ static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank
 #endif
 }
 
-/* Returns the counters of a unit of which an unknown part was not counted, as a box was gone or reset. */
+/* Returns the counters of a unit whose counts lack an unknown part, as a box was gone or reset; of a CPU 0. */
 static inline uint32_t upmu_bank_lacks(const struct upmu_bank *bank)
 {
 #if UPMU_UNCORE
@@ -76,13 +81,19 @@ static inline uint32_t upmu_bank_lacks(const struct upmu_bank *bank)
 #endif
 }
 
-/* The accesses that are counted now: a handler has a number of its own, as it may have interrupted an addition. */
+/*
+ * Returns where accesses are counted now: in the numbers of local calls, or in those of a handler, which may have
+ * interrupted an addition to the first ones.
+ */
 static inline struct upmu_accesses *upmu_bank_counted(struct upmu_bank *bank)
 {
     return UPMU_SAMPLING ? bank->counted : &bank->accesses;
 }
 
-/* Begin a dry run: from now on writes are listed in *dry, which is emptied, and registers hold 0. */
+/*
+ * Begin a dry run, right after upmu_bank_init(): *dry is emptied, writes are stored there from now on and not made, and
+ * each register is believed to hold 0.
+ */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
 
 /* Make all registers unknown: they were lost, or changed by other software. */
@@ -91,12 +102,16 @@ void upmu_bank_forget(struct upmu_bank *bank);
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 
 /*
- * Drop the found value of a counter's select, which is the host's own.  The next write of the register finds it anew.
- * If the register has bits of several counters, this counter's bits are read now instead.
+ * Drop the found value of the select of a counter that the host reserves: the host may change it.  The library's next
+ * write of the register finds the value anew.  If the register has bits of several counters, nothing is dropped: this
+ * counter's bits of the found value are read anew here.
  */
 void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
 
-/* Take counters back from another owner.  The shadow says that they are closed; else their registers are unknown. */
+/*
+ * Take counters back that the host had reserved.  Their enable bits are cleared in the shadow, and all their registers
+ * become unknown.  A counter that the host has stopped will not run after upmu_bank_restore(), either.
+ */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
@@ -104,21 +119,24 @@ static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
     return bank->state[row] & UPMU_ROW_KNOWN;
 }
 
-/* Note that other CPUs of the domain see a register, too. */
+/* Mark a register that other CPUs of bank->domain see, too. */
 static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
 {
     bank->state[row] |= UPMU_ROW_SHARED;
 }
 
 /*
- * Make all shared registers unknown.  The values that they held before the first CPU are this bank's to restore if
- * `mine`; else another CPU restores them.
+ * Make all registers unknown that other CPUs of bank->domain see.  `mine`: this bank is to restore the values that
+ * these registers held before the first CPU of the domain took over; else another CPU restores them.
  */
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
-/* The last CPU of a domain leaves: the domain keeps only the found values that could not be restored. */
+/* The last CPU of the domain leaves: the domain forgets the found values, but for those that were not restored. */
 void upmu_bank_leave(const struct upmu_bank *bank);
 
-/* At take-over: read each register that exists and can be read, and remember its value as `found`. */
+/*
+ * At take-over: read each reachable register whose class has `found` set, and store its value in bank->found (unless
+ * that has a value which is still to be restored) and in the shadow.
+ */
 bool upmu_bank_find(struct upmu_bank *bank);
 
 /*
@@ -131,24 +149,27 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsig
 
 /*
  * The second half of upmu_bank_load(), after the close: write what differs, in load order.  Returns false where a
- * register faulted: *out_failed are the counters that it concerns, and later steps are left out.
+ * register faulted: *out_failed is the mask of the counters that the register concerns, and later steps are left out.
  */
 bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
                    uint32_t *out_failed);
 
 /*
- * Give some bits of a register a value, whatever is known of the register.  A select whose counter is among `opening`,
- * and which has that counter's gate, is left to upmu_bank_gate().
+ * Write a register with its bits of `mask` as in `value` and the others as they were, also if nothing changes.  A
+ * select that has the gate of a counter in `opening` is not written here, but by upmu_bank_gate().
  */
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
 
-/* Is it known that a register holds what a step wants, in bits that hardware does not change? */
+/* Is a register known to hold what a step wants?  False for a step with bits that the hardware changes. */
 bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step);
 
-/* Returns the counters that a load of these steps would concern. */
+/* Returns the guards of the steps that upmu_bank_same() is false of: the counters that a load would close. */
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step *steps, unsigned count);
 
-/* Run a prelude, with the gates of its counters closed.  The counters `keep` belong to others: they are left alone. */
+/*
+ * Close the counters that a prelude overwrites, and make its writes; the written registers are unknown then.  The
+ * counters `keep` belong to other software, and are left alone.
+ */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);
 
 /*
@@ -161,7 +182,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 /* Close those of `counters` whose gate is open or unknown.  No access is made if all are known to be closed. */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 
-/* Note all counters that are the host's: the host may change their registers at any time. */
+/* Store in bank->others which counters are the host's: the host may change their registers at any time. */
 void upmu_bank_others(struct upmu_bank *bank, uint32_t counters);
 
 /* Returns those of `counters` whose gate is open by the shadow, or unknown. */
@@ -173,7 +194,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
 
-/* Counters that no call opens now, because their sessions belong to the other world. */
+/* Returns the counters that no call opens now, because their sessions belong to the other world. */
 static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
 {
 #if UPMU_WORLDS
@@ -216,22 +237,22 @@ static inline bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uin
 /* Write a counter whose gate is closed, or that stands still. */
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
-/* Read the register of any row. */
+/* Read the register of a row, in the form of a shadow: a P6 select that counts has its enable bit, too. */
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 
-/* Does the select of a counter hold what the shadow says?  True also where that is unknown. */
+/* Does the select of a counter hold what the shadow says?  True also where it is unknown or its read faulted. */
 bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter);
 
 /*
- * Compare the owned bits of all registers with the shadow.  Returns the first row that differs, or UPMU_NO_ROW.
- * *out_fault: the row could not be read.
+ * Read each known register and compare the bits that are the library's with the shadow.  Returns the first row that
+ * differs, or whose read faulted (*out_fault is true then); UPMU_NO_ROW: there is none.
  */
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
 
 /*
- * Write back the found values of all registers, and of the values of `counters`.  Returns false where a register
- * faulted, or a unit's box is gone: these (or all of the unit's) are left for another attempt, or for the next life of
- * the CPU.
+ * Close `counters`, and write back the found values of these counters and of all registers with a shadow.  Returns
+ * false where a register faulted or a unit's box is gone: the faulted registers, or all of the unit's, keep their found
+ * values for another attempt, or for the next life of the CPU.
  */
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
@@ -239,9 +260,9 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
 /*
  * Stop the PMU of a CPU, whatever it does: write 0 to each register of its table that can be written, gates first, and
- * acknowledge overflows.  Left alone: bits that upmu does not own, what belongs to counters of bank->others, and, if
- * not `alone`, registers that other CPUs see, too.  The values written are the found ones from now on.  Returns false
- * where a register faulted: bank->faulted is the first one, and all others were written.
+ * acknowledge overflows.  Left alone are bits that upmu does not own, bits of counters in bank->others, and, if `alone`
+ * is false, registers that other CPUs see, too.  From now on the written values are the found ones.  Returns false
+ * where a register faulted: bank->faulted is the address of the first one, and all others were written.
  */
 bool upmu_bank_clear(struct upmu_bank *bank, bool alone);
 
@@ -249,22 +270,22 @@ bool upmu_bank_clear(struct upmu_bank *bank, bool alone);
 
 #if UPMU_UNCORE
 
-/* Has a unit found values that are still to be restored? */
+/* Does bank->found of a unit have values that are still to be restored? */
 bool upmu_bank_owes(const struct upmu_bank *bank);
 
 #endif
 
-/* List the write of a counter (upmu_bank_pretend()). */
+/* In a dry run (upmu_bank_pretend()): list the write of `value` to a counter. */
 void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
-/* Write a register that has no shadow, and no gate that is a bit of the shadow alone (P6). */
+/* Write `value` to the register of a row as it is; a shadow is neither read nor changed. */
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 #if UPMU_FOREIGN
 
 /*
- * Acknowledge overflows of these counters: in the PMU's register for it or, where it has only a status, in their
- * selects.
+ * Acknowledge overflows of `counters` in the PMU's acknowledge register.  A PMU that has a status register and no such
+ * register has the flags in the counters' selects: these are written.
  */
 bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters);
 
@@ -280,7 +301,7 @@ static inline bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counte
 
 #endif
 
-/* Read a register that is no select. */
+/* Read the register of a row as it is.  Not for a P6 select, whose value lacks the enable bit: upmu_bank_read_row(). */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 
 #if UPMU_BRANCHES
@@ -296,8 +317,9 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 #endif
 
 /*
- * Stop counters in a handler (bank->stopped), or let them run again as the shadow says; the shadow stays as it is.  Any
- * other write of their registers starts them again, too.  `keep_closed`: counters that are stopped by the same write.
+ * In a handler: stop `counters` (bank->stopped), or let `counters` run again where the shadow has them open; the shadow
+ * stays as it is.  Any other write of their registers lets them run again, too.  `keep_closed`: counters that the same
+ * writes stop.
  */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);

@@ -25,14 +25,14 @@ static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu
 
 #endif
 
-/* Returns the mask of a counter's width. */
+/* Returns the mask of the bits that a counter's value has. */
 static inline uint64_t upmu_bank_value_bits(const struct upmu_bank *bank, unsigned counter)
 {
     return __builtin_expect(bank->value_bits != 0, 1) ? bank->value_bits
                                                       : upmu_bits_ones(bank->pmu->counter[counter].width);
 }
 
-/* upmu_bank_read() of a counter whose mask is `bits`, inlined. */
+/* As upmu_bank_read(), and inlined.  `bits`: the counter's upmu_bank_value_bits(). */
 static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uint64_t bits, uint64_t *out_value)
 {
     uint64_t value, other; /* two variables: a single one would be kept in memory */
@@ -58,7 +58,9 @@ static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row
            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_REACHABLE);
 }
 
-/* Enable bits of counters in a dense register: general counters from bit 0 on, fixed ones from bit 32. */
+/*
+ * Returns the enable bits of counters in a dense register: bit n of general counter n, bit 32 + i of fixed counter i.
+ */
 static inline uint64_t upmu_enable_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
@@ -70,7 +72,10 @@ static inline bool upmu_bank_is_dense(const struct upmu_bank *bank, uint32_t cou
     return bank->gates == UPMU_GATES_DENSE && !(UPMU_METRICS && counters >> 24);
 }
 
-/* Returns the enable bits that counters of *counters have in a register, and takes these counters out of *counters. */
+/*
+ * Return the enable bits that counters of *counters have in the register of a row, and remove these counters from the
+ * mask *counters.
+ */
 static inline uint64_t upmu_bank_take_gates(const struct upmu_bank *bank, uint32_t *counters, unsigned row)
 {
     const struct upmu_counter *counter = bank->pmu->counter;

@@ -31,20 +31,20 @@ bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upm
     return class->second && class->kind != UPMU_KIND_AUX && !box->second;
 }
 
-/* Prepare access to a row; aim() adds the box. */
+/* Returns a place with all that an access to a row needs but for the box, which aim_place() adds. */
 static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const struct upmu_register_class *class,
                                            unsigned row)
 {
     struct upmu_place_in_space place = {.space = bank->type->space, .bits = class->bits == 32 ? 32 : 64};
 
-    if (class->kind == UPMU_KIND_AUX) /* one MSR for several units */
+    if (class->kind == UPMU_KIND_AUX) /* the row is one MSR for several units */
         place.space = UPMU_SPACE_MSR;
     place.moves = class->kind == UPMU_KIND_COUNTER &&
                   (bank->rows[row].counter >= UPMU_COUNTERS || counter_moves(bank, bank->rows[row].counter));
     return place;
 }
 
-/* Aim a place at the copy of a register that a box has. */
+/* Complete a place with the address of a box's copy of a register. */
 static inline void aim_place(struct upmu_place_in_space *place, const struct upmu_register_class *class,
                              uint32_t address, const struct upmu_unit_info *box)
 {
@@ -67,7 +67,7 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
-/* Is the row a filter of which events never use all bits? */
+/* Is the row a filter register with bits among `whole` (all that an access reads) that no event may set? */
 static UPMU_APART bool is_narrow_filter(const struct upmu_bank *bank, unsigned row, uint64_t whole)
 {
     for (unsigned i = 0; i < bank->type->filters; i++)
@@ -124,13 +124,13 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     return true;
 }
 
-/* The values of a box's counters at the last look, for writing: the one part of the list that changes. */
+/* Returns the values of a box's counters at the last look, to be stored.  Nothing else in the list of units changes. */
 static inline uint64_t *seen_of(const struct upmu_unit_info *box)
 {
     return ((struct upmu_unit_info *)(uintptr_t)box)->history.last;
 }
 
-/* Read a box's counter: by RDPMC if the box is alone and has it, else by its register. */
+/* Read a box's counter: by RDPMC if the unit has one box and RDPMC reads its counters, else by its register. */
 static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct upmu_place_in_space place, uint32_t seen,
                                 const struct upmu_unit_info *box, uint64_t *out_value)
 {
@@ -180,8 +180,8 @@ static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_i
 }
 
 /*
- * Returns how much a box has counted since the last look.  A count that went back tells nothing but that the box was
- * reset.
+ * Returns how much a box has counted since the last look.  A count that went back says only that the box was reset:
+ * then the result is 0, and the counter's bit is set in bank->lacks and bank->reset.
  */
 static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
                                uint64_t mask)
@@ -205,7 +205,8 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
     uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
     uint64_t doubtful = 0, step;
     bool second = class->second, fine = true, zero = false;
-    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* free-running: others read it, too */
+    /* Events share a free-running counter: another event's count needs what it counted before this one begins. */
+    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE;
     bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
 
     place.has_high = !begins;
@@ -261,7 +262,7 @@ bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64
     return true;
 }
 
-/* After a write of a counter: the box counts on from this value. */
+/* After a write of a row: if the row is a counter, its value at the last look is the written one. */
 static void begin_from(struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box, uint64_t value)
 {
     unsigned counter = bank->rows[row].counter;

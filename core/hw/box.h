@@ -14,7 +14,7 @@
 #define UPMU_BOX_ROW 0u
 #define UPMU_BOX_GATES 32u
 
-/* Returns the bits of box control that freeze all counters, or 0 where the gates of this bank are other bits. */
+/* Returns the bits of box control that freeze all counters; 0: the bank is a CPU's, or its gates are other bits. */
 static inline uint32_t upmu_box_freeze(const struct upmu_bank *bank)
 {
     const struct upmu_unit_type *type = upmu_bank_type(bank);
@@ -34,29 +34,31 @@ static inline bool upmu_box_counts(const struct upmu_bank *bank, uint64_t contro
 #endif
 }
 
-/* May the boxes be counting, as far as box control is known? */
+/* May the boxes be counting?  True also if box control is unknown. */
 static inline bool upmu_box_runs(const struct upmu_bank *bank)
 {
     return !upmu_bank_knows(bank, UPMU_BOX_ROW) || upmu_box_counts(bank, bank->shadow[UPMU_BOX_ROW]);
 }
 
-/* Does a box lack the base from which a row's address counts? */
+/* Does a row's address count from the second base (upmu_unit_info.second), and has the box no such base? */
 bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box);
 
 /*
  * Read or write a row of all boxes; each access is counted.  Returns false where an access faulted; a write has reached
- * the other boxes then.  A read is not for counters.  If the boxes differ, a read gives a value that is not the known
- * one or, where none is known, the bits that any box has.
+ * the other boxes then.  A read is not for counters.  If the boxes differ, a read of a known register gives the first
+ * value that differs from the shadow, and a read of an unknown one the OR of all values.  A register that cannot be
+ * read gives its idle value.
  */
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 /*
- * Count a counter of all boxes: add what each box has counted since its last look to a sum of 64 bits.  A box that is
- * gone, or has gone back, adds nothing, and sets the counter's bit in bank->lacks (if it has gone back, in bank->reset,
- * too).  `begins`: a count begins with this look, and no box may be gone.  *out_zero: the counter of a box holds 0;
- * *out_doubtful: the sum that such boxes added, which is wrong if they were reset.  Returns false where a box faulted;
- * *out_value has the sum of the others.
+ * Read a counter in all boxes: add what each box has counted since its last look to a sum of 64 bits (the shadow of the
+ * counter's row).  A box that is gone, or whose counter has gone back, adds nothing, and sets the counter's bit in
+ * bank->lacks; also in bank->reset if the counter has gone back, in bank->missed if the box is gone.  `begins`: a count
+ * begins with this look, so only a free-running counter adds what it has counted before, and a box that is gone is a
+ * fault.  *out_zero: the counter of a box holds 0; *out_doubtful: what such boxes added now, which is wrong if they
+ * were reset.  Returns false where a box faulted; *out_value has the sum with what the other boxes added.
  */
 bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
                     uint64_t *out_value);

@@ -97,7 +97,7 @@ bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t
     return true;
 }
 
-/* Called only once, by the holder of the register: the value is complete before another CPU reads it. */
+/* Called by the CPU that may write the register.  The bit in `known` is set last: other CPUs read a complete value. */
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value)
 {
     domain->found[row] = value;
@@ -115,7 +115,7 @@ void upmu_domain_forget(struct upmu_domain *domain)
     memset(domain->known, 0, sizeof domain->known);
 }
 
-/* CPUs other than `number` that hold a claim word for a running session. */
+/* Returns the CPUs other than `number` that hold a claim (bit: number of the CPU); a parked claim is held by none. */
 static UPMU_APART uint32_t others_in(uint32_t word, uint8_t number)
 {
     return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(number);
@@ -127,8 +127,8 @@ static uint32_t without_holders(uint32_t word)
 }
 
 /*
- * Give up a claim.  `parked` is UPMU_CLAIM_PARKED, and the last holder keeps its bit in the word; or 0: no holder
- * stays.
+ * Give up a claim of CPU `number`.  With `parked` UPMU_CLAIM_PARKED the last holder keeps its bit in the word, beside
+ * the bit "parked"; with 0 the CPU's bit is cleared in every case.
  */
 static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned what, uint32_t parked)
 {
@@ -145,7 +145,10 @@ static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned wh
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
 
-/* A counter is claimed by one store, because a handler may come at any moment; no two CPUs share a counter. */
+/*
+ * The claim of a counter is complete after one compare-and-swap, because a handler may come at any moment.  A resource
+ * gets its value after that, by upmu_domain_settle(); a counter has none, as no two CPUs share a counter.
+ */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what];
@@ -166,7 +169,7 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, un
     return before >> number & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
-/* While a word has bit 16 (STORING), only its holder writes it. */
+/* While a claim word has bit 16 (STORING), only its holder writes the word: a plain store is enough. */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what], before = load_word(word);

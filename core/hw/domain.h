@@ -13,13 +13,16 @@
 /* The most CPUs that one domain can have. */
 #define UPMU_DOMAIN_CPUS 16
 
-/* Join a domain.  *out_number is the CPU's number there.  Returns false where the domain is full. */
+/*
+ * Join a domain, or leave it: a CPU has a number there meanwhile (*out_number).  upmu_domain_join() returns false where
+ * the domain is full.
+ */
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_number);
 void upmu_domain_leave(struct upmu_domain *domain, uint8_t number);
 
 /*
- * Note that a CPU has taken over.  upmu_domain_end() notes that it leaves or sleeps, and returns whether it was the
- * last.
+ * Note that a CPU has taken over the PMU.  upmu_domain_end() notes that the CPU leaves or sleeps; it returns true if no
+ * CPU of the domain is left that has taken over.
  */
 void upmu_domain_begin(struct upmu_domain *domain, uint8_t number);
 bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
@@ -27,21 +30,27 @@ bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
 /* Has another CPU of the domain taken over? */
 bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 
-/* Get the value that a shared register had before the first CPU took over.  Returns false: it was not read yet. */
+/*
+ * Get the found value of a shared register, which a CPU of the domain has stored by upmu_domain_remember(): the value
+ * before the first CPU took over.  Returns false: there is none yet.
+ */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 
-/* Forget the found value of a register, which is the host's own and not to be restored. */
+/* Forget the found value of the register of a counter that the host has reserved: it is not to be restored. */
 void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 
-/* The last CPU has restored all registers: forget their found values, so that the next CPU reads them anew. */
+/*
+ * The last CPU has restored the registers: forget all found values, so that the next CPU reads them anew, and which
+ * counters were written (`used`).
+ */
 void upmu_domain_forget(struct upmu_domain *domain);
 
 /* The outcome of upmu_domain_claim(). */
 enum upmu_claim {
-    UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
-    UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */
-    UPMU_CLAIM_KEPT      /* no other CPU has had the register since */
+    UPMU_CLAIM_LOST = 0, /* not claimed: another CPU holds it, or was faster */
+    UPMU_CLAIM_NEW,      /* claimed, perhaps for the first time; other CPUs may have changed the register before */
+    UPMU_CLAIM_KEPT      /* claimed; no other CPU has changed the register since this CPU claimed it before */
 };
 
 /* Bit of a claim word: its only holder no longer needs it, and any CPU can take it. */
@@ -52,15 +61,16 @@ enum upmu_claim {
 #define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
 
 /*
- * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value.  If this CPU
- * holds another value already, running sessions may use that: then no other CPU can join from now on, and the value
- * stays the former one until upmu_domain_settle() or upmu_domain_park().
+ * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold a resource with an equal value.
+ * `what`: index of the claim word.  If this CPU alone holds the resource with another value already, running sessions
+ * may use that value: then no other CPU can claim the resource from now on, and the value stays the former one until
+ * upmu_domain_settle() or upmu_domain_park().
  */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
 /*
- * Store the new value of a resource, if this CPU has claimed it in place of the value that it holds.  Otherwise do
- * nothing.
+ * Store a new value of a resource that this CPU holds with another value, if this CPU has claimed the new one.
+ * Otherwise do nothing.
  */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
@@ -77,16 +87,19 @@ static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
     return __atomic_load_n(word, __ATOMIC_RELAXED) >> number & 1u;
 }
 
-/* Park a claim: other CPUs can take it; if none does, a later claim reports that it was kept. */
+/* Park a claim: other CPUs can take it.  If none does, this CPU's next claim returns UPMU_CLAIM_KEPT. */
 void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what);
 
-/* Release a claim: a later claim is a new one. */
+/* Release a claim.  If this CPU's next claim is not lost, it returns UPMU_CLAIM_NEW. */
 void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
 
-/* Returns the counters that other CPUs hold. */
+/* Returns the counters that other CPUs of the domain hold, and have not parked. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number);
 
-/* List the resource values that other CPUs hold, at most `capacity`.  Returns their number. */
+/*
+ * Store in held[] the resources that other CPUs hold and have not parked, with their values, at most `capacity`.
+ * Returns their number.
+ */
 unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t number, struct upmu_held *held, unsigned capacity);
 
 #endif

@@ -7,7 +7,7 @@
 #include "core/hw/register.h"
 #include <upmu/unit.h>
 
-/* Returns a number for the order in which rows are written, or given up. */
+/* Returns the sort key of a row's steps: the load rank (release rank in a released image), then the row's number. */
 static unsigned order_of(const struct upmu_image *image, unsigned row)
 {
     const struct upmu_register_class *class = upmu_register_class_of(image->pmu, row);
@@ -39,8 +39,8 @@ static void put_step(struct upmu_image *image, struct upmu_step step)
 }
 
 /*
- * Add as many steps as the mask takes.  A step's mask has a range of 31 bits, or in addition all bits above it up to
- * the top; its value has 32 bits.
+ * Add one or more steps, as one step cannot have every mask of 64 bits.  The mask of a step has bits in a range of 31
+ * bits and, if its highest one (a sign bit) is set, all bits from there up to bit 63.  The value has 32 bits.
  */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
 {

@@ -9,12 +9,13 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-/* Returns the bits of a register that a step sets, and the value that these bits get. */
+/* Returns the bits of a register that a step sets. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
 }
 
+/* Returns the value that these bits get; all other bits are 0. */
 static inline uint64_t upmu_step_value(const struct upmu_step *step)
 {
     return (uint64_t)step->value << step->shift;
@@ -26,7 +27,7 @@ static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t valu
     return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
-/* Returns a register's value with the step's bits set. */
+/* Returns a register's value in which the bits of the step's mask are as in the step's value. */
 static inline uint64_t upmu_step_apply(const struct upmu_step *step, uint64_t value)
 {
     return value ^ ((value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask) << step->shift;
@@ -37,12 +38,12 @@ struct upmu_image {
     const struct upmu_pmu *pmu;
     struct upmu_step *step;
     uint8_t count, room;
-    bool released; /* in the order for counters that are given up (release_rank) */
+    bool released; /* the steps are in the order of release_rank: counters are given up */
     bool prelude;  /* upmu_backend.prelude comes first, if a register differs */
     bool overfull; /* there was no room for a step */
 };
 
-/* Room for the steps that give up all counters. */
+/* Steps that it takes to give up all counters of a PMU (upmu_backend.release), at most. */
 #define UPMU_IMAGE_STEPS 48
 
 /* Returns an image without steps, in the memory `step`. */
@@ -52,8 +53,9 @@ static inline struct upmu_image upmu_image_on(const struct upmu_pmu *pmu, struct
 }
 
 /*
- * Add a value for some bits of a register; gates and bits that upmu does not own are left out.  `guard`: counters that
- * are stopped while the register changes.  A step with the same mask and value gets these counters, too.
+ * Add a value for the bits `mask` of a register; gates and bits that upmu does not own are left out.  `guard`: counters
+ * that are stopped while the register changes.  If the image has a step with the same row, mask and value, no step is
+ * added, and that step's guard gets these counters, too.
  */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 

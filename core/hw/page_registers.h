@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <upmu/paravirt.h>
 
-/* Addresses: offsets in the page, and numbers for three registers that the page does not have. */
+/*
+ * Addresses: offsets in the page (struct upmu_pv_page), and numbers beyond the page for the enable register, the
+ * overflow status and its acknowledgement.  core/hw/shared_page.c knows these three by their numbers.
+ */
 #define UPMU_PAGE_CONFIG(slot) \
     ((uint32_t)offsetof(struct upmu_pv_page, wish) + (slot) * (uint32_t)sizeof(struct upmu_pv_wish))
 #define UPMU_PAGE_VALUE(slot) (UPMU_PAGE_CONFIG(slot) + (uint32_t)offsetof(struct upmu_pv_wish, load))

@@ -58,7 +58,7 @@ bool upmu_permit_merge(const struct upmu_permit *rows, size_t count, uint32_t mi
     for (size_t i = 0; i < count; i++)
         if (rows[i].address == msr && !(rows[i].counters & ~mine) && *value & rows[i].privileged & ~sum.mine)
             return false;
-    /* An acknowledgement reads as 0: pending bits of others stay. */
+    /* An acknowledge register reads as 0: so overflows of other counters are not acknowledged. */
     *value = (*value & bits) | (present & ~bits);
     return true;
 }

@@ -11,14 +11,14 @@
 struct permit_sum {
     uint64_t mine;   /* bits that the caller may set */
     uint64_t others; /* bits of counters that the caller does not own */
-    uint32_t flags;  /* of the rows */
+    uint32_t flags;  /* UPMU_PERMIT_… of all rows, ORed */
     uint32_t beyond; /* events that the caller may not choose, as in struct upmu_permit */
-    bool found;
-    bool owned; /* the caller owns the counters of a row */
-    bool whole; /* of all rows */
+    bool found;      /* a row was added */
+    bool owned;      /* there is a row of which the caller owns all counters */
+    bool whole;      /* the caller owns all counters of each row */
 };
 
-/* Add a row of the register to the sum. */
+/* Add a row of the register to the sum, for a caller of that level that owns the counters of the mask `mine`. */
 void upmu_permit_weigh(struct permit_sum *sum, const struct upmu_permit *row, uint32_t mine, enum upmu_level level);
 
 /* May the caller write this value or, if `value` is NULL, read the register? */

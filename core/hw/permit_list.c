@@ -16,7 +16,7 @@ static bool is_shared(const struct upmu_pmu *pmu, unsigned row, const struct upm
     return row == pmu->ack_row || (class->kind == UPMU_KIND_CONTROL && (class->gates || class->by_counter));
 }
 
-/* Returns the bits of one counter in such a register. */
+/* Returns the bits of one counter in a register for which is_shared() is true. */
 static uint64_t part_of(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class,
                         unsigned counter)
 {
@@ -39,7 +39,10 @@ static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct u
     return class->access == UPMU_ACCESS_RW;
 }
 
-/* Returns the first of a register's events of other cores that 16 bits can name, in the form of upmu_permit.beyond. */
+/*
+ * Returns the first entry of upmu_backend.beyond for a register whose mask is below bit 16, in the form of
+ * upmu_permit.beyond; 0: there is none.
+ */
 static uint32_t beyond_of(const struct upmu_pmu *pmu, unsigned row)
 {
     const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;
@@ -51,8 +54,9 @@ static uint32_t beyond_of(const struct upmu_pmu *pmu, unsigned row)
 }
 
 /*
- * Describe the part of a register that is the counter's with number `part`.  A register that belongs to one or to all
- * counters has part 0 alone.  Returns false: there is no such part.
+ * Fill in the row of the allow-list for one part of a register.  Where a register has bits of several counters, part n
+ * is the bits of counter n.  A register of one counter, or of all counters together, has part 0 alone.  Returns false:
+ * there is no such part.
  */
 static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row, unsigned part, struct upmu_permit *out)
 {
@@ -66,7 +70,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         return false;
     out->address = pmu->table->rows[row].address;
     out->beyond = beyond_of(pmu, row);
-    session = class->session & ~class->beyond; /* AnyThread also counts for other programs */
+    session = class->session & ~class->beyond; /* bits `beyond` (AnyThread) also count other programs */
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))
             return false;
@@ -125,7 +129,7 @@ bool upmu_msr_permitted_on(const struct upmu_pmu *pmu, uint32_t mine, enum upmu_
 
 bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value)
 {
-    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may add a PMU */
+    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* upmu_cpu_init() may add a PMU */
 
     for (unsigned i = 0; i < count; i++)
         if (!upmu_msr_permitted_on(&machine->pmu[i], ~UINT32_C(0), level, msr, value))

@@ -14,7 +14,7 @@
 #include <upmu/port.h>
 #include <upmu/unit.h>
 
-/* Keep the compiler from moving memory accesses across this line: handlers look at them. */
+/* Keep the compiler from moving memory accesses across this line: a handler may come here, and read or write memory. */
 #define UPMU_BARRIER() __asm__ volatile("" ::: "memory")
 
 #if UPMU_PORT_STATIC
@@ -33,7 +33,7 @@ static inline bool port_rdmsr(const struct upmu_port *port, uint32_t msr, uint64
 }
 
 #if UPMU_TRACE
-void upmu_trace_write(uint32_t msr, uint64_t value); /* the host's */
+void upmu_trace_write(uint32_t msr, uint64_t value); /* defined by the host */
 #endif
 
 static inline bool port_wrmsr(const struct upmu_port *port, uint32_t msr, uint64_t value)
@@ -102,7 +102,7 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
 
 struct upmu_machine;
 
-/* As port_clock_ns(), for a machine: a function, because many places need it.  In core/hw/port_call.c. */
+/* As port_clock_ns(), for a machine; not inline, because it is called at many places.  In core/hw/port_call.c. */
 uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
 
 static inline bool port_has_allow_rdpmc(const struct upmu_port *port)
@@ -186,7 +186,7 @@ static inline void port_mmio_unmap(const struct upmu_port *port, void *pointer, 
         PORT_CALL(port, mmio_unmap)(port->context, pointer, bytes);
 }
 
-/* Read device memory; 64 bits at once only in 64-bit code. */
+/* Read a register in device memory of 32 bits, or (only in 64-bit code) of 64 bits at once. */
 static inline bool port_mmio_read(const struct upmu_port *port, const volatile void *pointer, unsigned bits,
                                   uint64_t *out_value)
 {

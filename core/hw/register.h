@@ -13,7 +13,7 @@ static inline const struct upmu_register_class *upmu_register_class_of(const str
     return &pmu->table->classes[pmu->table->rows[row].class_index];
 }
 
-/* Capabilities that only NetBurst has.  Builds without NetBurst save their code. */
+/* Capabilities that only NetBurst has.  A build without NetBurst has no code for them. */
 #define UPMU_PMU_NETBURST (UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST)
 
 /* Has a PMU a capability? */
@@ -36,16 +36,16 @@ static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned r
  */
 bool upmu_register_in_use(const struct upmu_pmu *pmu, unsigned counter, uint64_t select, uint64_t first);
 
-/* Returns the counters in use, by the values found at take-over (by row). */
+/* Returns the counters that other software uses, by the values found at take-over (`found`, by row). */
 uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found);
 
 /* Returns the bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
 
-/* Returns the row with an address, or UPMU_NO_ROW. */
+/* Returns the PMU's row that has an address; UPMU_NO_ROW: there is none. */
 unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address);
 
-/* Describe a counter, and mark its rows present. */
+/* Add a counter to a PMU: store its description, and mark its four rows in `present`. */
 void upmu_register_add_counter(struct upmu_pmu *pmu, unsigned counter, const struct upmu_counter *description);
 
 #endif

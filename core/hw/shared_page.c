@@ -16,7 +16,7 @@
 /* How often a value is read again because the hypervisor stores it at the same time. */
 #define PAGE_LOOKS 16u
 
-/* Load a field once: the hypervisor may store at any time. */
+/* Load a field by exactly one load: the hypervisor may store to the page at any time. */
 static uint32_t load_field32(const uint32_t *field)
 {
     return *(const volatile uint32_t *)field;
@@ -32,7 +32,7 @@ static void store_field64(uint64_t *field, uint64_t value)
     *(volatile uint64_t *)field = value;
 }
 
-/* Call the hypervisor.  Inlined, as demand_of_host() is: the handler's stack is short. */
+/* Call the hypervisor; false: the call was not made.  Inlined, as demand_of_host() is: the handler's stack is short. */
 static UPMU_INSIDE bool call_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second,
                                   uint32_t *out_answer)
 {
@@ -90,7 +90,7 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
     return fine;
 }
 
-/* Read the value that the hypervisor stored last, as a whole. */
+/* Read the value that the hypervisor stored last, as a whole; false: each look met a store. */
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
     for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {

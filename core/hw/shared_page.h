@@ -28,12 +28,13 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
 }
 
 /*
- * From now on no stored value is given any more.  A value that is read is as old as the first read of a counter since
- * the last call of this function, and each stored value is given once.
+ * Make sure that the next read of a counter returns a value of now.  A read of one counter lets the hypervisor store
+ * the values of all of them; a later read of another counter returns its stored value, once.  From now on the stored
+ * values are returned no more.
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {
-    /* A read on another CPU, which follows a session, may do this, too: the price is one call. */
+    /* A read on another CPU, which follows a session, may store this field, too: the price is one call more. */
     UPMU_STORE(bank->fresh, 0);
 }
 

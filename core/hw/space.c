@@ -7,11 +7,12 @@
 
 #if UPMU_UNCORE
 
-/* How often a register that moves is looked at.  Its low half wraps once in seconds. */
+/* The number of looks at a register that changes meanwhile.  Its low half wraps once in seconds. */
 #define LOOKS 3u
 
 /*
- * Is a register accessed by halves?  An access has 32 bits in configuration space, and in 32-bit code to memory, too.
+ * Is a register of 64 bits accessed by halves?  An access has 32 bits in configuration space, and in 32-bit code to
+ * memory, too.
  */
 static bool is_halved(const struct upmu_place_in_space *place)
 {

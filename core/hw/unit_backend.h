@@ -13,7 +13,7 @@
 /* A backend that detects nothing: upmu_uncore_find() and upmu_uncore_describe() make the PMUs of units. */
 extern const struct upmu_backend upmu_uncore_backend;
 
-/* Make the PMU of a type in *out.  `out->made` and `out->text` stay as they are. */
+/* Fill in *out, the PMU of a type of units, but for `out->made` and `out->text`, which stay as they are. */
 void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out);
 
 /*
@@ -24,8 +24,8 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
 bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart);
 
 /*
- * The view that the search for units has of the machine: reads go through the core.  A function is NULL, or returns
- * false, where the machine has no such registers.
+ * The machine, as the search for units sees it: the search reads registers by these functions, which call the host's
+ * hooks.  A function is NULL, or returns false, where the machine has no such registers.
  */
 struct upmu_uncore_seen {
     void *context;
@@ -40,8 +40,8 @@ struct upmu_uncore_seen {
     bool amd; /* or Hygon */
     bool hypervisor;
     bool force;     /* search also under a hypervisor */
-    uint16_t cores; /* of this package */
-    uint8_t dies;   /* of each package; 0: one die */
+    uint16_t cores; /* number of cores of this package */
+    uint8_t dies;   /* number of dies of each package; 0: one */
     struct upmu_cpu_place place;
     /* out */
     uint32_t accesses;
@@ -52,7 +52,7 @@ struct upmu_uncore_seen {
 /* Find out by CPUID in which package, die and L3 the executing CPU is; what CPUID does not say is 0.  Needs `cpuid`. */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
 
-/* Fill in `amd` and, where CPUID says them, `cores` and `dies`. */
+/* Fill in seen->amd and, where CPUID says them, seen->cores and seen->dies. */
 void upmu_uncore_count(struct upmu_uncore_seen *seen);
 
 /*

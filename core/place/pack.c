@@ -40,8 +40,8 @@ unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_pl
 }
 
 /*
- * Note the counters that a request can have, and its ease: two for each counter, and one if the request claims no
- * resource.
+ * Store in work->request[request] the counters that a request can have, and its ease: 2 for each counter, and 1 more if
+ * the request claims no resource.
  */
 static void summarize_request(struct list *list, unsigned request)
 {
@@ -62,7 +62,7 @@ static void summarize_request(struct list *list, unsigned request)
     list->work->request[request].ease = (uint8_t)(2u * upmu_bits_count(counters) + !claims);
 }
 
-/* Sort the requests: those with the least ease first, equal ones in the list's order. */
+/* Store the order in which the requests are packed: least ease first, requests of equal ease in the list's order. */
 static void sort_requests(struct list *list)
 {
     struct upmu_pack_request *request = list->work->request;
@@ -110,7 +110,7 @@ static enum upmu_status first_fit(struct list *list)
     return UPMU_OK;
 }
 
-/* Return how many sets are needed by the requests that can have these counters only. */
+/* Return how many sets are needed, at least, by the requests all of whose counters are among `counters`. */
 static unsigned sets_for(const struct list *list, uint32_t counters)
 {
     unsigned room = upmu_bits_count(counters), limited = upmu_bits_count(counters & list->set.limited), requests = 0;

@@ -14,9 +14,9 @@ struct upmu_pack_members {
 };
 
 /*
- * Make *set, a copy of members->place, the input for a set of these requests alone. No request has to stay on its
- * counters, and counters that are taken are left out. Returns the most requests of a set: `limit`, or UPMU_REQUESTS if
- * `limit` is 0 or above UPMU_REQUESTS.
+ * Make *set, a copy of members->place, the placement's input for the requests in members->member alone. No request has
+ * to stay on its counters, and counters that are taken are left out. The caller sets set->request_count. Returns the
+ * most requests that a set may have: `limit`, or UPMU_REQUESTS if `limit` is 0 or above UPMU_REQUESTS.
  */
 unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_place_input *set, unsigned limit);
 
@@ -26,7 +26,7 @@ struct upmu_pack_list {
     const struct upmu_event *events;
 };
 
-/* Describe the events of a list in *place, one request for each. *place refers to *list afterwards. */
+/* Fill in *place: request i is event i of the list, on an idle PMU. *place refers to *list afterwards. */
 void upmu_pack_describe(const struct upmu_pack_list *list, struct upmu_place_input *place);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Place requests on counters and exclusive resources, exactly. Pure: no hardware, no backend.
  *
- * Each way to run a request is fetched once and becomes an `option` in the work area; values of resources become small
- * numbers.
+ * Each way to run a request is fetched once and becomes one or more options in the work area (struct place_option).
+ * Each value of a resource that is needed becomes a small number, a claim.
  *
  * Requests that share neither counters nor resources are solved separately. A matching of counters to slots, where a
  * slot can have any counter that one of its request's options leaves, suggests an option for each request; most sets
@@ -62,7 +62,7 @@ static uint32_t component_of(const struct placement *p, uint32_t left, uint32_t 
 
 /* ---- Staying ---- */
 
-/* Return the option that a running request is on, if that option is still usable; else PLACE_OPTIONS. */
+/* Return the index of the option by which a request runs now, if that option is still usable; else PLACE_OPTIONS. */
 static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, unsigned request)
 {
     const uint8_t *counters = p->input->stay[request];
@@ -84,7 +84,7 @@ static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, uns
     return PLACE_OPTIONS;
 }
 
-/* Return the requests that could stay where they are, each considered alone. */
+/* Return the mask of the requests that could stay on their present counters, each considered alone. */
 static uint32_t find_stayers(struct placement *p)
 {
     uint32_t stayers = 0;
@@ -98,8 +98,8 @@ static uint32_t find_stayers(struct placement *p)
 }
 
 /*
- * Place a component and keep as many of `stayers` as possible where they are. Try to keep all; then none, to know
- * whether the component fits; then one more at a time, as long as it fits.
+ * Place the requests `members`, a component, and keep as many of `stayers` as possible on their present counters. Try
+ * to keep all; then none, to know whether the component fits; then one more at a time, if the component still fits.
  */
 static enum upmu_status solve_component(struct placement *p, uint32_t members, uint32_t stayers)
 {
@@ -119,7 +119,7 @@ static enum upmu_status solve_component(struct placement *p, uint32_t members, u
         if (upmu_placement_solve(p, members, attempt) == UPMU_OK)
             staying = attempt;
     }
-    p->rounds += PLACE_ROUNDS; /* the same search succeeded before: let it not run out of rounds */
+    p->rounds += PLACE_ROUNDS; /* the same search succeeded before: it must not end because no rounds are left */
     return upmu_placement_solve(p, members, staying);
 }
 
@@ -152,8 +152,9 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 }
 
 /*
- * Place all requests, one component after the other. If the work area could not hold all requests, those that it holds
- * may already conflict, even if their helpers count as served.
+ * Place all requests, one component after the other. If the work area could not hold all requests, the placement fails
+ * in any case, and p->fault is returned. But the requests that it holds may already conflict, even with all their
+ * helpers taken as served: then the conflict is returned.
  */
 static UPMU_APART enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out,
                                                   struct upmu_why *why)

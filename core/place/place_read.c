@@ -19,7 +19,9 @@ static bool held_by_others(const struct upmu_place_input *input, unsigned resour
     return false;
 }
 
-/* Return the number of the claim of a value on a resource. A claim not made before gets the next number. */
+/*
+ * Return the number of a claim: of a value on a resource. A claim that no option has made before gets the next number.
+ */
 static unsigned number_claim(struct placement *p, unsigned resource, uint64_t value)
 {
     struct place_reading *reading = &p->u.reading;
@@ -46,7 +48,9 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
-/* Does a list contain a claim on the same resource as its last claim, but with another value? */
+/*
+ * Does a list of claims (behind its first byte) have a claim on the same resource as its last one, with another value?
+ */
 static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_t *last)
 {
     while (++list != last)
@@ -56,10 +60,10 @@ static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_
 }
 
 /*
- * Keep the option under construction or, if the alternative has pairs, one option for each pair that the slots allow. A
- * last slot that is a helper makes two options: in the first the helper has no counter (other requests serve it, and
- * this option serves none), in the second the helper has a counter of its own. Returns the place of the next option;
- * NULL: a pair is malformed.
+ * Keep the option *option, which was just made of the alternative *from; if the alternative has pairs of counters, keep
+ * one option for each pair that the slots allow instead. A last slot that is a helper makes two options of each: in the
+ * first the helper has no counter (other requests serve it, and this option serves none), in the second the helper has
+ * a counter of its own. Returns the place for the next option; NULL: a pair is malformed.
  */
 static UPMU_APART_IF_SMALL struct place_option *keep_options(struct placement *p, struct place_option *option,
                                                              const struct upmu_alternative *from)
@@ -106,8 +110,8 @@ static bool alternative_is_valid(const struct upmu_alternative *from)
 }
 
 /*
- * Add the options that an alternative makes, and what they claim. Returns the place of the next option; NULL: the
- * alternative is malformed.
+ * Add the options that an alternative makes, from *option on, and their claims, from **list on. Returns the place for
+ * the next option; NULL: the alternative is malformed.
  */
 static UPMU_APART_IF_SMALL struct place_option *read_alternative(struct placement *p, struct place_option *option,
                                                                  const struct upmu_alternative *from, uint8_t **list)

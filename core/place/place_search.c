@@ -10,7 +10,7 @@
 
 /* ---- What the pass and the search have in common ---- */
 
-/* Return the counter of a mask that is tried first: the lowest of the counters with the lowest rank. */
+/* Return the counter of the mask `counters` that is tried first: of those with the lowest rank the lowest number. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
     unsigned best = upmu_bits_lowest(counters);
@@ -47,7 +47,9 @@ static bool has_claim(const struct placement *p, const struct place_option *opti
     return false;
 }
 
-/* Return the pair of resources of an option's helper: a counter on either of them serves the helper. */
+/*
+ * Return the number of the pair of resources of an option's helper: a counter at either of the two serves the helper.
+ */
 static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -55,7 +57,7 @@ static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const
     return p->resource[list[*list]] >> 1;
 }
 
-/* Return the pairs of resources whose helpers an option serves by counters of its own. */
+/* Return the pairs of resources (bit: number of the pair) whose helpers an option serves by counters of its own. */
 static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -67,7 +69,10 @@ static uint32_t pairs_served(const struct placement *p, const struct place_optio
     return pairs;
 }
 
-/* Does a claim, made by the first viable option of a request, also stand in all others? */
+/*
+ * Do all options of a request that are not excluded make a claim, which the first of them is known to make? False also
+ * if the claim's resource is not contested.
+ */
 static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t left = p->u.search.viable[request];
@@ -99,8 +104,8 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
 }
 
 /*
- * Add the claims of an option to `made`, which has a claim for each resource. False: one contradicts, and none is
- * added.
+ * Add the claims of an option to `made`, which has by resource the number of the claim that was made, or NO_CLAIM.
+ * False: a claim of the option contradicts one that was made, and none is added.
  */
 static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
 {
@@ -120,8 +125,8 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim);
 #endif
 
 /*
- * Note the claims that all viable options of a request make and, if `exclude` is set, exclude options that contradict
- * them.
+ * Store in `spread` the claims on contested resources that all options of a request make which are not excluded. If
+ * `exclude` is set, exclude the options of other requests that contradict these claims.
  */
 static void spread_request(struct placement *p, unsigned request, bool exclude)
 {
@@ -147,7 +152,7 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
 
 /* ---- A pass, request by request ---- */
 
-/* Give the slots of an option counters that are unused; false: too few counters are unused. */
+/* Give each slot of an option an unused counter that it allows; false: a slot found none, and p->used is as before. */
 static bool take_counters(struct placement *p, const struct place_option *option)
 {
     unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
@@ -170,8 +175,9 @@ static bool take_counters(struct placement *p, const struct place_option *option
 }
 
 /*
- * Give a request its first viable option that agrees with the claims made, for which counters are unused, and whose
- * helper is served; false: no option is possible.
+ * Give a request its first viable (not excluded) option that contradicts no claim in `made`, for which counters are
+ * unused, and whose helper is served (*serving: the pairs of resources that serve helpers); false: there is no such
+ * option.
  */
 static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
 {
@@ -196,7 +202,7 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made, ui
     return false;
 }
 
-/* Return the request, as a bit, that can have the fewest counters. */
+/* Return the request of the mask `left` that can have the fewest counters, as a bit. */
 static uint32_t neediest_request(const struct placement *p, uint32_t left)
 {
     uint32_t best = left & (0u - left);
@@ -208,9 +214,9 @@ static uint32_t neediest_request(const struct placement *p, uint32_t left)
 }
 
 /*
- * Place the requests one after the other, without undoing. Requests that found no place the last time are first. This
- * is enough for nearly all sets that fit; for others the result is the start of the matching. Returns the requests
- * without a place.
+ * Place the members one after the other, without undoing. Requests that found no place in the last pass are first. Such
+ * a pass is enough for nearly all sets that fit; for others its counters are the start of the matching. Returns the
+ * mask of the requests without a place.
  */
 static uint32_t take_options(struct placement *p)
 {
@@ -241,7 +247,7 @@ static uint32_t take_options(struct placement *p)
         request = upmu_bits_lowest(next);
         if (take_option(p, request, made, &serving))
             continue;
-        /* Requests that can have the same counters are left without a place, too: the search places them again. */
+        /* Requests of `left` that can have its counters get no place, either: the search places all of these. */
         p->failed |= next;
         for (uint32_t others = left; others != 0; others &= others - 1u)
             if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
@@ -267,7 +273,7 @@ uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinn
 
 #if UPMU_PLACE_SEARCH
 
-/* ---- Matching counters to units ---- */
+/* ---- Matching counters to units (slots of requests) ---- */
 
 static uint32_t unit_request(unsigned unit)
 {
@@ -297,7 +303,10 @@ static void note_witness(struct placement *p, uint32_t counters, uint32_t witnes
     p->witness = witness;
 }
 
-/* Give `counter` to `unit`, the counter that `unit` had to its parent, the parent's to the next one, and so on. */
+/*
+ * Give `counter` to a unit (a slot of a request), the counter that it had to the unit that reached that counter in the
+ * search (`parent`, by counter), the counter of this one to the next, and so on up to a unit without a counter.
+ */
 static void shift_units(struct placement *p, const uint8_t *parent, unsigned unit, unsigned counter)
 {
     for (;;) {
@@ -307,7 +316,7 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
         if (left == UPMU_NO_COUNTER)
             return;
         unit = parent[left];
-        if (unit == NO_UNIT) { /* the last one */
+        if (unit == NO_UNIT) { /* no unit gets the last counter, which was under the limit */
             p->used &= ~UPMU_BIT32(left);
             return;
         }
@@ -316,9 +325,9 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
 }
 
 /*
- * Find a counter for a unit, and move other units if necessary. With NO_UNIT, move some unit from a counter under the
- * limit to a counter that is not. False: there is no path, so no matching of these units is larger, or uses fewer
- * limited counters.
+ * Find a counter for a unit (a slot of a request), and give other units other counters if necessary. With NO_UNIT, take
+ * a limited counter from some unit, which gets a counter outside of the limit. False: no chain of such changes exists,
+ * so no matching has one unit more, or uses fewer limited counters.
  */
 static bool find_counter(struct placement *p, unsigned unit)
 {
@@ -326,7 +335,7 @@ static bool find_counter(struct placement *p, unsigned unit)
     uint32_t barred = unit == NO_UNIT ? p->limited : 0;
     uint32_t seen = 0, waiting = 0, fresh = barred & p->used;
     unsigned by = NO_UNIT, at = unit;
-    uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_UNIT */
+    uint8_t parent[UPMU_COUNTERS]; /* by counter: the unit that could take it, from which it was reached; or NO_UNIT */
 
     for (;;) {
         uint32_t allowed;
@@ -361,7 +370,7 @@ static bool keep_limit(struct placement *p)
     return true;
 }
 
-/* Give each unit without a counter one, within the limit; false: not all can have one. */
+/* Give each slot of the `unmatched` requests that has no counter one, within the limit; false: not all can have one. */
 static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 {
     const struct place_search *search = &p->u.search;
@@ -388,7 +397,10 @@ static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 
 /* ---- Options ---- */
 
-/* Return the counters that a slot of a request may have; 0: not all viable options have that slot. */
+/*
+ * Return the counters that a slot of a request may have by any viable (not excluded) option; 0 if one of these options
+ * does without the slot.
+ */
 static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
 {
     const struct place_option *options = &p->option[p->first[request]];
@@ -423,7 +435,7 @@ static void refresh_request(struct placement *p, unsigned request)
     }
 }
 
-/* Exclude an option that is viable, or make an excluded one viable. */
+/* Exclude an option if it is viable (not excluded), or make it viable again if it is excluded. */
 static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
 {
     unsigned request = p->option[index].request;
@@ -432,7 +444,10 @@ static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
     p->changed |= UPMU_BIT32(request);
 }
 
-/* Exclude an option, and note the requests that were the reason. */
+/*
+ * Exclude an option, and add the requests `because`, which were the reason, to the mask u.search.because of its
+ * request.
+ */
 static void exclude_option(struct placement *p, unsigned index, uint32_t because)
 {
     p->u.search.trail[p->trail_count++] = (uint8_t)index;
@@ -441,8 +456,8 @@ static void exclude_option(struct placement *p, unsigned index, uint32_t because
 }
 
 /*
- * Return the viable options of a request that make a claim; if `claim` is SERVES(pair): that serve the helpers of a
- * pair.
+ * Return the viable (not excluded) options of a request that make a claim or, if `claim` is SERVES(pair), that serve
+ * the helpers of a pair. Bit n: the request's n-th option.
  */
 static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
 {
@@ -458,7 +473,7 @@ static uint32_t options_with(const struct placement *p, unsigned request, unsign
     return with;
 }
 
-/* Exclude some options of a request, and note the requests that were the reason. */
+/* Exclude options of a request (`options`, bit n: its n-th option), and note the requests that were the reason. */
 static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned request, uint32_t options,
                                                 uint32_t because)
 {
@@ -466,7 +481,10 @@ static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned re
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
 }
 
-/* All viable options of a request make a claim: exclude the options of other requests that contradict this claim. */
+/*
+ * All options of a request that are not excluded make a claim: exclude the options of other requests that contradict
+ * this claim.
+ */
 static void spread_claim(struct placement *p, unsigned request, unsigned claim)
 {
     unsigned resource = p->resource[claim];
@@ -489,7 +507,7 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim)
     }
 }
 
-/* If a slot of a request has only one possible counter, exclude pairs with that counter from other requests. */
+/* If a slot of a request has one possible counter, exclude options of two slots with that counter of other requests. */
 static void spread_counters(struct placement *p, unsigned request)
 {
     uint32_t holder = UPMU_BIT32(request);
@@ -520,8 +538,9 @@ static void spread_counters(struct placement *p, unsigned request)
 /* ---- Helpers ---- */
 
 /*
- * Return a viable option, of a request in the same set, that serves the helpers of a pair; with `suggested`, an option
- * that the matching suggests. NO_OPTION: no option serves them.
+ * Return the index of a viable (not excluded) option that serves the helpers of a pair of resources, of a request in
+ * the same set as `request`; with `suggested` only of options that the matching suggests (`choice`). NO_OPTION: there
+ * is none.
  */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
@@ -547,7 +566,10 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
     return NO_OPTION;
 }
 
-/* Exclude options with a served helper that no viable option can serve: such a helper needs a counter of its own. */
+/*
+ * Exclude options whose helper has no counter of its own, where no option that is left could serve the helper: its
+ * request has to use an option with a counter for the helper.
+ */
 static void give_up_serving(struct placement *p)
 {
     uint32_t lasting = p->served; /* these pairs are already served for every later request */
@@ -577,8 +599,9 @@ static void give_up_serving(struct placement *p)
 }
 
 /*
- * Draw all conclusions from options that changed: from values first, then from counters. False: a request has no viable
- * option left, or not all slots can have a counter.
+ * Draw all conclusions from the requests whose options changed: exclude options by values of resources first, then by
+ * counters. False: all options of a request are excluded, or not all slots can have a counter; p->witness has the
+ * requests.
  */
 static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
@@ -620,7 +643,7 @@ static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 
 /* ---- Decisions ---- */
 
-/* Return the options of a request that a decision tries. */
+/* Return the options that a decision tries (bit n: the n-th option of the decision's request). */
 static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
 {
     unsigned request = p->option[decision->option].request;
@@ -631,8 +654,9 @@ static uint32_t options_decided(const struct placement *p, const struct place_de
 }
 
 /*
- * Decide to try only those options of a request that make a certain claim of the given option: the first claim in its
- * list that not all viable options make. If there is no such claim, try the given option alone.
+ * Make a decision for the request of the option `index`: exclude its options without a certain claim. The claim is the
+ * first one of `list` (the claims of the option) that not all its viable options make. If there is none, try the option
+ * `index` alone.
  */
 static void make_decision(struct placement *p, unsigned index, const uint8_t *list)
 {
@@ -655,7 +679,10 @@ static void make_decision(struct placement *p, unsigned index, const uint8_t *li
     exclude_options(p, request, viable & ~tried, 0);
 }
 
-/* Add to the witness all requests because of which its members' options were excluded, and so on for these. */
+/*
+ * Add to p->witness all requests because of which options of its requests were excluded, and the requests because of
+ * which options of those were excluded, until nothing is added.
+ */
 static void complete_witness(struct placement *p)
 {
     uint32_t left = p->witness, whole = 0;
@@ -669,8 +696,8 @@ static void complete_witness(struct placement *p)
 }
 
 /*
- * Undo decisions up to the last one whose request is in the witness, and exclude the options that this decision tried.
- * False: no request of the witness has a decision, so the search is at its end.
+ * Undo decisions, the last one first, until one whose request is in p->witness is undone, and exclude the options that
+ * this decision tried. False: no request of the witness has a decision, so the search is at its end.
  */
 static bool reverse_decision(struct placement *p)
 {
@@ -693,7 +720,7 @@ static bool reverse_decision(struct placement *p)
 
 /* ---- Suggestions ---- */
 
-/* Has each slot of an option a counter in the matching that the option allows? */
+/* Has the matching, for each slot of an option, a counter that the option allows? `unit`: number of the request. */
 static bool option_is_matched(const struct placement *p, const struct place_option *option, unsigned unit)
 {
     const uint32_t *counters = option->counters;
@@ -707,7 +734,9 @@ static bool option_is_matched(const struct placement *p, const struct place_opti
     return true;
 }
 
-/* Return the first viable option of a request that the counters of the matching allow, or NO_OPTION. */
+/*
+ * Return the index of a request's first option that is not excluded and has its counters in the matching; or NO_OPTION.
+ */
 static unsigned suggested_option(const struct placement *p, unsigned request)
 {
     for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
@@ -720,8 +749,8 @@ static unsigned suggested_option(const struct placement *p, unsigned request)
 }
 
 /*
- * Store the option that the matching suggests for each request. If a request has none, or contradicts an earlier
- * request, make a decision about this request. True: all suggestions agree.
+ * Store the option that the matching of counters to slots suggests for each request. If a request has none, or
+ * contradicts an earlier request, make a decision about this request. True: all suggestions agree.
  */
 static bool suggestions_agree(struct placement *p)
 {

@@ -14,7 +14,7 @@ struct place_needs {
     uint64_t contested; /* resources that requests need with several values */
     uint64_t shared;    /* contested resources that several requests claim */
     uint64_t common;    /* contested resources that all requests claim */
-    unsigned blocker;   /* resource in use elsewhere that blocks a request, or UPMU_NO_RESOURCE */
+    unsigned blocker;   /* a resource whose use outside of the placement blocks a request, or UPMU_NO_RESOURCE */
 };
 
 static struct place_needs needs_of(const struct placement *p, uint32_t members)
@@ -36,9 +36,9 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 }
 
 /*
- * Leave out requests while the rest still conflicts, and return the rest. A conflict over counters alone is minimal as
- * it was found: without any one of its requests the others fit. To leave out a request can also remove the request that
- * serves a helper: then all requests are tried again.
+ * Remove requests from `members` as long as the remaining ones still conflict, and return these. A conflict over
+ * counters alone is minimal as it was found: without any one of its requests the others fit. A request that is removed
+ * may have served a helper of another one: then all remaining requests are tried again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
@@ -56,7 +56,7 @@ static uint32_t colliding_subset(struct placement *p, uint32_t members)
     return members;
 }
 
-/* Return the rule (PLACE_LIFT_...) without which the subset would fit; 0: no rule is the cause. */
+/* Return the rules (PLACE_LIFT_...) without which the requests `members` would fit; 0: no rule is the cause. */
 static unsigned rule_to_lift(struct placement *p, uint32_t members, const struct place_needs *needs)
 {
     static const uint8_t tried[] = {PLACE_LIFT_TAKEN, PLACE_LIFT_HELD, PLACE_LIFT_TAKEN | PLACE_LIFT_HELD,
@@ -99,7 +99,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     } else if (lift == PLACE_LIFT_RESOURCES) {
         UPMU_STORE(why->collision, UPMU_COLLISION_RESOURCE);
         counters = 0;
-        if (needs.shared == 0) /* a request that contradicts itself */
+        if (needs.shared == 0) /* one request needs a resource with two values */
             needs.shared = needs.contested;
         if (needs.common & needs.shared) /* preferably a resource that all requests need */
             needs.shared &= needs.common;

@@ -21,8 +21,9 @@ static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t valu
 }
 
 /*
- * Return the rights that a value of a register needs. A payload register needs rights for any value: an event that
- * writes 0 to the register also keeps others from using it.
+ * Return the rights (UPMU_RIGHT_...) that a program needs to write a value to a register. Where only the privileged
+ * level may set bits (payload registers), every value needs the right, also 0: an event that holds such a register
+ * keeps other events from it.
  */
 static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
@@ -38,7 +39,7 @@ static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64
     return rights;
 }
 
-/* Return the rights that an event needs if the event runs by this alternative with this first counter. */
+/* Return the rights that an event needs if it runs by alternative `number` (*way) with `counter` in its first slot. */
 static uint32_t rights_on(const struct upmu_pmu *pmu, const struct upmu_event *event,
                           const struct upmu_alternative *way, unsigned number, unsigned counter)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether functions are inlined. UPMU_APART: never; for functions that compilers would inline, although gcc -Os is
- * measured to need more bytes for that (make size). UPMU_INSIDE: always.
+ * Attributes of functions. UPMU_APART: never inlined; for functions that compilers would inline, although the code then
+ * takes more bytes (measured with gcc -Os by `make size`), or whose stack is not to be the caller's. UPMU_INSIDE:
+ * always inlined.
  */
 #ifndef UPMU_CORE_APART_H
 #define UPMU_CORE_APART_H

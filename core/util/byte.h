@@ -41,7 +41,7 @@ static inline uint8_t upmu_byte_and(volatile uint8_t *byte, uint8_t bits)
 
 #else
 
-/* Set bits of a byte (or), or clear all others (and). Returns the former value. */
+/* upmu_byte_or() sets `bits` of a byte; upmu_byte_and() clears all other bits. Both return the byte's former value. */
 static inline uint8_t upmu_byte_or(volatile uint8_t *byte, uint8_t bits)
 {
     return __atomic_fetch_or(byte, bits, __ATOMIC_ACQ_REL);

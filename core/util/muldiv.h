@@ -11,7 +11,7 @@
 /* Return value × numerator / denominator, at most UINT64_MAX. If the denominator is 0, the result is UINT64_MAX. */
 uint64_t upmu_muldiv(uint64_t value, uint64_t numerator, uint64_t denominator);
 
-/* Add; a sum above 2^64 - 1 is 2^64 - 1. */
+/* Return value + more, at most UINT64_MAX. */
 static inline uint64_t upmu_add_saturating(uint64_t value, uint64_t more)
 {
     return value + more < more ? UINT64_MAX : value + more;

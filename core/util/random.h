@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-/* Return the next 64 bits. At first *state is the seed; 0 is as good a seed as any. Context: nmi. */
+/* Return the next 64 random bits. The first *state is the seed: any number, also 0. Context: nmi. */
 uint64_t upmu_random_next(uint64_t *state);
 
 /*
- * Return a number from 0 to `below` - 1 (`below` at least 1). All are equally likely, up to `below` / 2^32. Context:
- * nmi.
+ * Return a random number from 0 to `below` - 1 (`below` at least 1). The probabilities of two numbers differ by at most
+ * 2^-32. Context: nmi.
  */
 uint32_t upmu_random_below(uint64_t *state, uint32_t below);
 

@@ -36,7 +36,7 @@ static inline void upmu_shared_word(uint64_t *out_word, const void *fields)
     *out_word = __atomic_load_n((const uint64_t *)fields, __ATOMIC_RELAXED);
 }
 
-/* Clear memory, and copy into memory, that is shared as a whole. */
+/* Clear memory, or copy to memory, that another CPU may read or write meanwhile: each byte is stored as a field. */
 static inline void upmu_shared_clear(void *memory, size_t bytes)
 {
     for (uint8_t *byte = memory; bytes--; byte++)

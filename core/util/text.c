@@ -122,7 +122,7 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string)
     return !string[length];
 }
 
-/* The value is multiplied by adding, so that a carry out of 64 bits is detected and libgcc is not needed. */
+/* The value is multiplied by `base` by additions: an overflow of 64 bits is seen, and libgcc is not needed. */
 bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value)
 {
     uint64_t value = 0;

@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A buffer being written.  `length` counts all that was appended, kept or not. */
+/*
+ * A text that is being written to a buffer. `length` counts all bytes that were appended, also those that did not fit.
+ */
 struct upmu_text {
     char *buffer; /* may be NULL if size is 0 */
     size_t size;  /* bytes, including the final NUL */
@@ -27,7 +29,7 @@ void upmu_text_string(struct upmu_text *text, const char *string);
 void upmu_text_hex(struct upmu_text *text, uint64_t value); /* "0x3c": no leading zeros */
 void upmu_text_decimal(struct upmu_text *text, uint64_t value);
 
-/* Write the NUL. Returns the whole length. */
+/* Write the final NUL. Returns the length of all that was appended, without the NUL. */
 size_t upmu_text_end(struct upmu_text *text);
 
 /* Return the number of bytes in a string, without its NUL. */

@@ -10,20 +10,20 @@
 
 /*
  * State that several CPUs share: of a core with two hyper-threads, a module, a node.  Claims are taken by 32-bit
- * compare-and-swap; only the holder of a claim writes.  Initialise it with upmu_domain_init(); it must stay as long as
- * its CPUs.
+ * compare-and-swap; only the holder of a claim writes the register.  Initialise it with upmu_domain_init(); it must
+ * stay as long as its CPUs.
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */
-    uint32_t generation; /* number of claims released, for waiting sessions */
+    uint32_t generation; /* number of claims parked or released so far: a session that waits may have a place since */
     /* private */
-    uint32_t cpus; /* bit i: CPU number i of this domain is linked */
-    uint32_t live; /* bit i: it has taken over */
+    uint32_t cpus; /* bit i: the number i in this domain is a CPU's */
+    uint32_t live; /* bit i: CPU number i has taken over its PMU */
     uint32_t used; /* counters written by CPUs that have left, or taken from the firmware */
-    uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
-    uint64_t found[UPMU_REGISTERS];      /* values of shared registers before the first CPU took over */
-    uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
-    uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
+    uint32_t known[UPMU_REGISTERS / 32]; /* rows that have a value in `found`: bit n % 32 of word n / 32 */
+    uint64_t found[UPMU_REGISTERS];      /* by row: value of a shared register before the first CPU took over */
+    uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* claim words: by resource, then by counter */
+    uint32_t value[UPMU_RESOURCES][2]; /* by resource: the value that its holders need; low half, high half */
 };
 
 #endif

@@ -19,7 +19,10 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
 /* upmu_thread_switch() where a thread is monitored.  Returns and context: the same. */
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
-/* The quick question of a switch, of upmu/upmu.h: is one of both threads monitored?  Returns and context: as there. */
+/*
+ * Declared in upmu/upmu.h, with what it returns and its context.  upmu_thread_switch_monitored() is called only if one
+ * of the two threads may be monitored.
+ */
 UPMU_INLINE
 enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps of a ring that a program maps, out of the program's reach (upmu/mapped.h).
+ * The library's state of a ring whose pages a program maps (upmu/mapped.h).  The program does not map this state.
  */
 #ifndef UPMU_PRIVATE_MAPPED_H
 #define UPMU_PRIVATE_MAPPED_H
@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct upmu_mapped_state {
-    uint32_t head;    /* samples that were stored */
-    uint32_t records; /* room, a power of two */
-    uint32_t told;    /* of those lost: said in a sample */
+    uint32_t head;    /* number of samples stored so far, modulo 2^32 */
+    uint32_t records; /* number of samples that the pages have room for, a power of two */
+    uint32_t told;    /* how many of upmu_mapped_ring.lost samples have reported */
 };
 
 #endif

@@ -16,10 +16,10 @@ struct upmu_queue {
     const struct upmu_notify *notify;
     uint32_t capacity;
     uint32_t flags;
-    volatile uint32_t head; /* messages put; written by the handler */
-    volatile uint32_t tail; /* messages taken; written by the reader */
-    uint32_t dropped_told;
-    volatile bool blocked;
+    volatile uint32_t head; /* number of messages put so far; written by the handler */
+    volatile uint32_t tail; /* number of messages taken so far; written by the reader */
+    uint32_t dropped_told;  /* how many of `dropped` messages have reported */
+    volatile bool blocked;  /* upmu_notify.block was called, and the session is not restarted yet */
 };
 
 #endif

@@ -7,10 +7,10 @@
 
 #include <upmu/config.h>
 
-/* Is there a PMU of another kind than x86's: registers that set and clear, or gates that close?  Not an option. */
+/* Has the build a backend for PMUs of Arm or RISC-V?  Follows from options, and is none to set. */
 #define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
 
-/* Are there names of registers and titles of models, which names of events and explanations show?  Not an option. */
+/* Has the build names of registers and titles of models?  Follows from options, and is none to set. */
 #define UPMU_TITLES (UPMU_NAMES || UPMU_WHY_TEXT)
 
 #if UPMU_PROFILE < 1 || UPMU_PROFILE > 3

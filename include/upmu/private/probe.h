@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a probe works with (upmu/probe.h).
+ * The memory that a probe works with (upmu/probe.h).
  */
 #ifndef UPMU_PRIVATE_PROBE_H
 #define UPMU_PRIVATE_PROBE_H

@@ -17,8 +17,8 @@
 #define UPMU_MUST_CHECK
 #endif
 
-/* A function that callers in C may have inline, and that the library has as a function, for other languages.
-   -fgnu89-inline turns the words round. */
+/* A function of a header that C callers may have inline; the library also has its code, for other languages.  With
+   -fgnu89-inline the compiler needs the other of the two keywords for that. */
 #ifdef __GNUC_GNU_INLINE__
 #define UPMU_INLINE extern inline
 #else

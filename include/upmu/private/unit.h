@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library keeps of units outside the cores, their boxes and the search for them (upmu/unit.h).
+ * The library's state of units outside the cores, of their boxes and of the search for them (upmu/unit.h).
  */
 #ifndef UPMU_PRIVATE_UNIT_H
 #define UPMU_PRIVATE_UNIT_H
@@ -11,20 +11,20 @@
 
 struct upmu_unit_info;
 
-#define UPMU_UNIT_COUNTERS 17u /* of a box at most: 16 and the fixed one */
+#define UPMU_UNIT_COUNTERS 17u /* counters of a box, at most: 16 general ones and the fixed one */
 
-/* What the counters of a box held at the last look. */
+/* The values of a box's counters at the last look: general counter n in last[n], the fixed one in last[16]. */
 struct upmu_box_history {
     /* private */
     uint64_t last[UPMU_UNIT_COUNTERS];
 };
 
-/* What searches have found out, besides the units. */
+/* Facts that the calls of upmu_units_find() have found out, besides the units. */
 struct upmu_unit_search {
     /* private */
-    uint8_t scanned;       /* configuration space was searched */
-    uint8_t guest;         /* a hypervisor shows the units */
-    uint16_t counts_at[8]; /* by die: 1 + the function that says how many boxes there are */
+    uint8_t scanned;       /* PCI configuration space was searched */
+    uint8_t guest;         /* the search was made under a hypervisor */
+    uint16_t counts_at[8]; /* by die: 1 + `where` of the PCI function with the number of boxes (upmu/port.h); 0: none */
 };
 
 /*
@@ -35,20 +35,20 @@ struct upmu_unit_search {
  */
 struct upmu_unit {
     struct upmu_meter meter;
-    const struct upmu_unit_info *box; /* the first */
+    const struct upmu_unit_info *box; /* its first box; the others stand behind it in the list of units */
     /* private */
-    uint16_t boxes;
+    uint16_t boxes;             /* number of its boxes */
     uint8_t maps;               /* its boxes are mapped memory */
-    uint8_t is_timed;           /* cost_ns is a measured one */
-    uint32_t base, every;       /* turns: in each so many ticks; as asked for, and now */
-    uint32_t ticks;             /* since a turn */
-    uint32_t rotations;
-    uint32_t cost_ns;           /* of a turn, smoothed */
-    uint32_t tick_ns;           /* distance of ticks, smoothed, and the last one, where the port does not say */
-    uint64_t last_ns;
-    uint64_t folded_ns;         /* last poll */
-    struct upmu_unit *next;     /* that the same CPU drives */
-    struct upmu_unit *next_open;
+    uint8_t is_timed;           /* cost_ns was measured */
+    uint32_t base, every;       /* ticks from one rotation of sessions to the next: as asked for; as they are now */
+    uint32_t ticks;             /* ticks since the last rotation */
+    uint32_t rotations;         /* rotations that changed what runs, so far */
+    uint32_t cost_ns;           /* time that a rotation takes, smoothed */
+    uint32_t tick_ns;           /* time between two ticks, smoothed, as measured */
+    uint64_t last_ns;           /* time of the last tick */
+    uint64_t folded_ns;         /* time of the last upmu_unit_fold() */
+    struct upmu_unit *next;     /* next unit that the same CPU drives (upmu_cpu.units) */
+    struct upmu_unit *next_open; /* next unit in the list upmu_machine.open_units */
     uint64_t registers[UPMU_BANK_WORDS(UPMU_UNIT_REGISTERS)];
 };
 
