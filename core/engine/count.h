@@ -6,6 +6,7 @@
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
 
+#include "core/util/apart.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/register.h"
 #include "core/engine/session_core.h"
@@ -32,6 +33,12 @@ static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
                             uint64_t count);
 
+/* Note that an unknown part is missing in the count of an event (`hole`). */
+static UPMU_INSIDE void upmu_count_mar_one(struct upmu_tally *tally)
+{
+    UPMU_STORE(tally->hole, true);
+}
+
 /* Add what a counter has counted since the base of its tally; `value` becomes the base. */
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
@@ -42,12 +49,11 @@ static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 }
 
 /*
- * Before a fold of a counter that only counts and whose overflow was flagged: did the counter go all the way round
- * since its base, so that its value does not show the wrap?  The flag may also belong to an overflow that is folded
- * already, and come late.  So a round must have had time enough: 2^40 events take a minute, 2^48 nine.
+ * As upmu_count_fold(), for a counter that only counts and whose overflow the status showed.  If the counter has gone
+ * all the way round since its base, its value does not show the wrap: a whole round is added.
  */
-bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
-                       uint64_t now_ns);
+void upmu_count_fold_flagged(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value,
+                             uint64_t now_ns);
 
 /* Has a sampling counter passed zero?  The value decides. */
 static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
@@ -61,11 +67,29 @@ bool upmu_count_due(struct upmu_tally *tally);
 /* Set a tally's count to `total`, and begin a full period. */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
+/* As upmu_count_begin(), with a count that the host has given: nothing is missing in it. */
+static inline void upmu_count_write(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
+{
+    upmu_count_begin(set, tally, total);
+    UPMU_STORE(tally->hole, false);
+}
+
 /* Set the count of a tally and when its next sample and switch are due as `from` says.  The session is detached. */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
-/* Set the number of events until the next sample: a period and its random part. */
-void upmu_count_next(struct upmu_tally *tally, uint64_t period);
+/*
+ * Begin the next period of a sampling event: `period` and its random part.  `over`: events of this period that are
+ * counted already.
+ */
+void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over);
+
+/* Let the next sample of an event be due after `left` events, and later ones after `period` events each. */
+static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint64_t period)
+{
+    UPMU_STORE(tally->due, tally->total + left);
+    UPMU_STORE(tally->reset, left);
+    UPMU_STORE(tally->period, period);
+}
 
 /*
  * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is enabled
@@ -91,6 +115,18 @@ static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned count
 /* Read a counter, and make its value the base of the tally.  Returns false where a register faulted. */
 bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
+/*
+ * As upmu_count_read_at(), at `now_ns`, for an event that goes on with the value in its counter: the time from which a
+ * round is looked for begins now.
+ */
+static inline bool upmu_count_go_on_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    if (!upmu_count_read_at(meter, tally))
+        return false;
+    tally->turned = upmu_count_stamp(now_ns);
+    return true;
+}
+
 /* Does an event write its counter when it begins to count?  If not, the counter is read instead. */
 bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
@@ -105,6 +141,48 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
  * faulted.
  */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* An event comes to the counter of the event `left`, and the counter runs on: take the base of `left` at this time. */
+static inline void upmu_count_take_base(struct upmu_tally *tally, const struct upmu_tally *left, uint32_t stamp)
+{
+    UPMU_STORE(tally->base, left->base);
+    tally->turned = stamp;
+}
+
+/*
+ * As upmu_count_begin_at(), for an event that a plan brings to a CPU; no tag is given.  `written`: the event writes its
+ * counter.  `bits`: the counter's upmu_bank_value_bits(); `stamp`: the time.
+ */
+static inline bool upmu_count_come_at(struct upmu_meter *meter, struct upmu_tally *tally, bool written, uint64_t bits,
+                                      uint32_t stamp)
+{
+    if (__builtin_expect(!(written ? upmu_count_write_at(meter, tally)
+                                   : upmu_bank_count(&meter->bank, tally->counter, bits, &tally->base)), 0))
+        return false;
+    tally->turned = stamp;
+    return true;
+}
+
+/*
+ * A close may have lost the carry into bit 32 of a counter, whose value is `value`: move the base, so that the
+ * difference is below 2^32.
+ */
+static inline void upmu_count_drop_carry(struct upmu_tally *tally, uint64_t value)
+{
+    UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
+}
+
+/* A write may have changed a counter whose events are counted: read the base.  Returns false after a fault. */
+static inline bool upmu_count_rebase(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
+}
+
+/* The counter of an event was set to 0: its count goes on from there. */
+static inline void upmu_count_from_zero(struct upmu_tally *tally)
+{
+    UPMU_STORE(tally->base, 0);
+}
 
 /*
  * For the target of a cascade: note in `ran` whether its initiator has overflowed.  Returns false where a register
@@ -135,12 +213,31 @@ bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session
 bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
+/*
+ * As upmu_count_take_one(), for the counter that a moved event has left: `base` is of that counter.  The base of its
+ * new counter stays.
+ */
+static inline bool upmu_count_take_rest(struct upmu_meter *meter, const struct upmu_session *session,
+                                        struct upmu_tally *tally, uint64_t base, uint64_t value, uint64_t now_ns)
+{
+    uint64_t kept = tally->base;
+    bool due;
+
+    UPMU_STORE(tally->base, base);
+    due = upmu_count_take_one(meter, session, tally, tally->from, value, now_ns);
+    UPMU_STORE(tally->base, kept);
+    return due;
+}
+
 /* As upmu_count_take_one(), for a session that a fault ends: a due sample counts as lost. */
 void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                             uint64_t value, uint64_t now_ns);
 
 /* Read a counter that may run, and add to its tally what it has counted.  Returns false where a register faulted. */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* End a window of `slots` slots for a metric, which is a byte of `metrics`: add its part of them. */
+void upmu_count_add_metric(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t slots, uint64_t metrics);
 
 /*
  * Note that the counter of an event that leaves could not be read: its last part is in no count (`hole`), the counter
@@ -153,6 +250,12 @@ void upmu_count_mar(struct upmu_session *session);
 
 /* Note that a counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
+
+/* Flag counters (meter->flagged): their status bits may be set though no new overflow belongs to them. */
+static inline void upmu_count_flag(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->flagged |= counters;
+}
 
 /*
  * Flag these counters on a port without interrupts: their status bits may be set since a time when no session counted

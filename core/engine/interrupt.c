@@ -82,8 +82,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     struct upmu_session *session = meter->slot[counter].session;
     uint32_t lost = tally->lost;
 
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     upmu_count_fold(meter, tally, counter, value);
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
@@ -93,8 +92,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     }
     if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
         upmu_meter_loses(meter, tally);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_end_change(session);
 }
 
 /*
@@ -177,17 +175,11 @@ static void add_wrapped(struct pass *pass, unsigned counter)
         upmu_meter_fails(meter, tally->counters);
         return;
     }
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /* A flag that meter->flagged has belongs to an earlier wrap. */
-    if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
-        UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
-    tally->turned = upmu_count_stamp(pass->now_ns);
-    upmu_count_fold(meter, tally, counter, value);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_count_fold_flagged(meter, tally, counter, value, pass->now_ns);
+    upmu_session_end_change(session);
 }
 
 /* Make one report for each session that has events with a sample due. */
@@ -381,7 +373,7 @@ void upmu_interrupt_end(struct upmu_meter *meter)
     if (runs)
         enable_again(meter, runs);
     if (stopped & ~runs)
-        __atomic_fetch_and(&meter->bank.stopped, ~(stopped & ~runs), __ATOMIC_RELAXED);
+        upmu_bank_keep_closed(&meter->bank, stopped & ~runs);
 }
 
 /*
@@ -690,13 +682,11 @@ static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (!upmu_session_occupies(session))
             continue;
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
+        upmu_session_begin_change(session);
         for UPMU_TALLIES(tally, upmu_active(session))
             if (!upmu_count_add(meter, tally, now_ns))
                 status = UPMU_ERR_PORT;
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
+        upmu_session_end_change(session);
     }
     return status;
 }
@@ -716,9 +706,9 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint6
 
     /* A write that faulted may have reached some boxes: read the new base. */
     if (fine)
-        UPMU_STORE(tally->base, 0);
+        upmu_count_from_zero(tally);
     else if (folded)
-        (void)upmu_bank_read(bank, tally->counter, &tally->base);
+        (void)upmu_count_rebase(meter, tally);
     /* The select of a closed counter names no event: write it, and open the gate.  After a fault try once more. */
     for (unsigned i = 0; i < 2; i++) {
         if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
@@ -749,8 +739,7 @@ enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter)
             silent |= look_for_silence(meter, counter);
             continue;
         }
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
+        upmu_session_begin_change(session);
         tally->storm = 0;
         if (tally->throttled)
             end_throttling(meter, session, tally, now_ns);
@@ -758,8 +747,7 @@ enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter)
             status = UPMU_ERR_PORT;
         if (upmu_meter_saturates(meter) && tally->base >> 46 && !begin_anew(meter, tally, now_ns))
             status = UPMU_ERR_PORT;
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
+        upmu_session_end_change(session);
     }
     for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
         if (upmu_session_occupies(session) && upmu_session_has_metrics(meter, session))

@@ -111,22 +111,13 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
     return true;
 }
 
-/* Make all registers unknown; the counters hold no event's value. */
-static void forget_registers(struct upmu_meter *meter)
-{
-    meter->failed = 0;
-    meter->unowned = 0;
-    upmu_bank_forget(&meter->bank);
-    upmu_meter_tag(meter, ~0u, 0);
-}
-
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 {
     bool alone = !upmu_claims_others(meter);
     enum upmu_status status;
     uint32_t writable;
 
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
     upmu_owners_find(meter);
@@ -178,7 +169,7 @@ static bool return_registers(struct upmu_meter *meter)
     if (fine)
         meter->used = meter->lent = 0;
     fine = upmu_shared_page_unmap(&meter->bank) && fine;
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     return fine;
 }
 
@@ -248,10 +239,10 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     /* Overflows until now are lost, but their interrupts may still come. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     fine = quieten_pmu(meter, mine, alone) || quieten_pmu(meter, mine, alone); /* after a fault once more */
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
-    meter->claims_due = 1;
+    upmu_claims_review(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
@@ -269,7 +260,7 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
     upmu_count_expect(meter, mine); /* the firmware's interrupts, too, may be on their way */
     fine = upmu_bank_clear(&meter->bank, alone);
     meter->used &= ~mine;
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 

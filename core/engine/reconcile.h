@@ -24,6 +24,9 @@ void upmu_reconcile_repair(struct upmu_meter *meter);
 /* Write a line about repairs to the host's log. */
 void upmu_reconcile_log(struct upmu_meter *meter);
 
+/* Registers are given back, or may have changed: all are unknown, none has failed, and no counter holds a value. */
+void upmu_reconcile_forget(struct upmu_meter *meter);
+
 /* The hardware has lost what runs: take all sessions off without a register access.  Their counts have a hole. */
 void upmu_reconcile_lose(struct upmu_meter *meter);
 

@@ -13,6 +13,7 @@
 #include "core/engine/count.h"
 #include "core/engine/features.h"
 #include "core/engine/bracket.h"
+#include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/owners.h"
@@ -46,7 +47,7 @@ enum upmu_status upmu_session_init_sized(void *memory, size_t bytes, struct upmu
     session->machine = machine;
     session->sets = &session->set;
     upmu_session_keep_set(session, &session->set);
-    UPMU_STORE(session->active, &session->set);
+    upmu_session_rewind(session);
     do
         session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;
     while (!session->id);
@@ -188,9 +189,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     if (UPMU_METRICS)
         tally->metric = is_metric(upmu_machine_pmu_of(session->machine, event->pmu), event);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
-    memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
-    UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
-    tally->from = UPMU_NO_COUNTER;
+    upmu_joint_forget(tally);
     begin_times(session, set, tally, NULL);
 }
 
@@ -455,16 +454,6 @@ static void send_call(struct upmu_call *call)
         (void)port_run_on_cpu(call->session->machine->port, cpu, call_in_bracket, call);
 }
 
-/* Detach from a unit that no CPU drives: no register is written; `busy` admits one call at a time. */
-static void detach_asleep(struct upmu_call *call)
-{
-    call->status = UPMU_ERR_BUSY;
-    if (upmu_byte_or(&call->meter->busy, 1))
-        return;
-    call->status = call->work(call);
-    __atomic_store_n(&call->meter->busy, 0, __ATOMIC_RELEASE);
-}
-
 /*
  * Has the session (with its thread) left the call's meter, or has the unit another driver than `cpu`, since the call
  * looked?
@@ -499,7 +488,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
             if (call->status == UPMU_ERR_WRONG_CPU)
                 send_call(call);
             if (UPMU_UNCORE && call->status == UPMU_ERR_NO_CPU && call->detaches)
-                detach_asleep(call);
+                call->status = upmu_bracket_run_asleep(call->meter, work_here, call);
         }
         if (call->status != UPMU_ERR_WRONG_CPU || !has_gone(call, cpu))
             break;
@@ -532,10 +521,10 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
-        UPMU_STORE(session->active, set);
+        upmu_session_try_set(session, set);
         status = upmu_placing_fits(meter, session);
     }
-    UPMU_STORE(session->active, active);
+    upmu_session_try_set(session, active);
     if (status != UPMU_OK)
         return status;
     upmu_owners_notice(meter);
@@ -543,7 +532,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         upmu_meter_rearm(meter);
     upmu_session_tie(session);
     upmu_session_link(meter, session);
-    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
+    upmu_session_enter(session, UPMU_SESSION_STOPPED);
     /* Load registers now, which makes the start cheap; a session that does not fit yet is placed at its start. */
     if (!upmu_session_targets(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
@@ -608,8 +597,7 @@ static void begin_long(struct upmu_session *session)
 
         if (i >= set->count || !set->sampling[i].long_period)
             continue;
-        upmu_count_next(tally, set->sampling[i].long_period);
-        UPMU_STORE(tally->due, tally->total + tally->reset);
+        upmu_count_next(tally, set->sampling[i].long_period, 0);
         if (session->meter && tally->counter < UPMU_COUNTERS)
             upmu_meter_untag(session->meter, tally);
         session->tagged_by = session->meter ? session->meter->life : 0;
@@ -886,9 +874,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
     struct upmu_meter *meter = call->meter;
 
     if (UPMU_SAMPLING && call->period) {
-        UPMU_STORE(tally->due, tally->total + call->value);
-        UPMU_STORE(tally->reset, call->value);
-        UPMU_STORE(tally->period, call->period);
+        upmu_count_wait(tally, call->value, call->period);
         /* `tagged_by` 0: no tag is valid, so the next start loads the counters. */
         if (!meter) /* a value left on a counter may overflow too early or too late */
             call->session->tagged_by = 0;
@@ -899,8 +885,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         if (!meter)
             call->session->tagged_by = 0;
     } else {
-        upmu_count_begin(call->set, tally, call->value);
-        UPMU_STORE(tally->hole, false);
+        upmu_count_write(call->set, tally, call->value);
         begin_times(call->session, call->set, tally, meter);
     }
     if (meter && tally->counter < UPMU_COUNTERS && (tally->period || upmu_tally_is_lent(tally)))
@@ -1046,7 +1031,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     if (call->value && call->meter)
         (void)upmu_placing_release(call->meter, session);
     if (call->set == upmu_active(session))
-        UPMU_STORE(session->counters, 0);
+        upmu_session_lose_place(session);
     set_event(session, call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)

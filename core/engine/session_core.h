@@ -35,6 +35,57 @@ static inline bool upmu_session_waits(const struct upmu_session *session)
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
 }
 
+/* Let a session enter a state.  Release: the state CLOSED is the last thing stored in a session. */
+static inline void upmu_session_enter(struct upmu_session *session, enum upmu_session_state state)
+{
+    __atomic_store_n(&session->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/*
+ * Begin a change of a session's counts, times, state or active set, and end it.  In between its sequence is odd: reads
+ * on other CPUs are made again.
+ */
+static inline void upmu_session_begin_change(struct upmu_session *session)
+{
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+    UPMU_BARRIER();
+}
+
+static inline void upmu_session_end_change(struct upmu_session *session)
+{
+    UPMU_BARRIER();
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+}
+
+/* Let the reads of a session that other CPUs have begun be made again. */
+static inline void upmu_session_repeat_reads(struct upmu_session *session)
+{
+    UPMU_STORE(session->sequence, session->sequence + 2u);
+}
+
+/* A session gives up its counters, or comes to a CPU or leaves it: its active set is not placed any more. */
+static inline void upmu_session_lose_place(struct upmu_session *session)
+{
+    UPMU_STORE(session->counters, 0);
+}
+
+/* Make `set` the active set of a session that has no counters.  The place that the set had is the session's again. */
+static inline void upmu_session_turn_to(struct upmu_session *session, struct upmu_set *set)
+{
+    if (set != session->active)
+        UPMU_STORE(session->counters, set->counters);
+    UPMU_STORE(session->active, set);
+}
+
+/*
+ * Let a search for places take `set` for the active set.  The session is detached, and the caller ends with the set
+ * that was active before.
+ */
+static inline void upmu_session_try_set(struct upmu_session *session, struct upmu_set *set)
+{
+    UPMU_STORE(session->active, set);
+}
+
 /* The next set in the list session->sets, or NULL. */
 static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
 {

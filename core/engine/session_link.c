@@ -3,6 +3,7 @@
  * Linking a session into the lists of a CPU, and unlinking it; a set's link to its session.
  */
 #include "core/engine/features.h"
+#include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/engine/placing.h"
@@ -29,7 +30,7 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
 #if UPMU_WORLDS
     meter->worlds |= session->world;
 #endif
-    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+    upmu_waiting_ticket(meter, session);
 }
 
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set)
@@ -42,9 +43,9 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
     /* A read on another CPU, which found the session on no CPU, sees the new sequence and reads again. */
-    UPMU_STORE(session->sequence, session->sequence + 2u);
+    upmu_session_repeat_reads(session);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU now */
-    UPMU_STORE(session->counters, 0);
+    upmu_session_lose_place(session);
     session->next = meter->sessions;
     session->link = &meter->sessions;
     if (session->next)
@@ -63,7 +64,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     if (session->next)
         session->next->link = session->link;
     UPMU_BARRIER();
-    UPMU_STORE(session->counters, 0);
+    upmu_session_lose_place(session);
     session->next = NULL;
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
@@ -79,8 +80,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {
-            UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
-            tally->from = UPMU_NO_COUNTER;
+            upmu_joint_forget(tally);
             samples |= tally->period != 0;
         }
     }
@@ -91,7 +91,7 @@ void upmu_session_untie(struct upmu_session *session)
 {
     upmu_thread_forget(session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    UPMU_STORE(session->state, UPMU_SESSION_DETACHED);
+    upmu_session_enter(session, UPMU_SESSION_DETACHED);
     if (upmu_byte_and(&session->ties, (uint8_t)~UPMU_TIED) & UPMU_DROPPED)
         upmu_session_end(session);
 }
@@ -143,5 +143,5 @@ void upmu_session_end(struct upmu_session *session)
             upmu_session_keep_set(NULL, set);
     UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
-    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
+    upmu_session_enter(session, UPMU_SESSION_CLOSED);
 }

@@ -60,6 +60,9 @@ void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session);
  */
 void upmu_special_opened(struct upmu_meter *meter);
 
+/* Note that these counters hold no event's value, and that no static session has left one of them running. */
+void upmu_special_empty(struct upmu_meter *meter, uint32_t counters);
+
 /* After a plan: note which counters belong to sessions of one world, and which are absent. */
 void upmu_special_worlds(struct upmu_meter *meter);
 

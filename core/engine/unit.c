@@ -17,6 +17,7 @@
 #include "core/engine/interrupt.h"
 #include "core/engine/life.h"
 #include "core/engine/meter.h"
+#include "core/engine/owners.h"
 #include "core/engine/placed.h"
 #include "core/engine/session_core.h"
 #include "core/engine/unit_core.h"
@@ -168,7 +169,7 @@ static void pass_on_register(struct upmu_unit *unit)
             continue;
         /* Units only set bits of this register: the AND of the values that both found is the original value. */
         other->meter.bank.found[k] &= bank->found[row];
-        bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+        upmu_bank_spare_row(bank, row);
         return;
     }
 }
@@ -228,7 +229,7 @@ static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
     (void)unused;
     if (!upmu_bank_unkeep(&meter->bank))
         return UPMU_ERR_PORT;
-    meter->firmware = 0;
+    upmu_owners_free(meter, meter->firmware);
     return UPMU_OK;
 }
 
@@ -558,7 +559,7 @@ static enum upmu_status open_unit(struct upmu_unit *unit)
     if (type->space == UPMU_SPACE_MMIO && !port_has_mmio_map(machine->port))
         return upmu_why_hook_of(machine, "mmio_map");
     upmu_bank_init(&unit->meter.bank, unit->meter.pmu, machine->port, true, unit->registers);
-    unit->meter.bank.version += (uint64_t)unit->meter.life << 40;
+    upmu_bank_begin_life(&unit->meter.bank, unit->meter.life);
     upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
     unit->meter.cpu = upmu_driver_choose(unit, NULL);
     if (!unit->meter.cpu)

@@ -114,6 +114,13 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
  */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
+/* Note the address of a register that has faulted.  Returns false, as the function does that met the fault. */
+static inline bool upmu_bank_note_fault(struct upmu_bank *bank, uint32_t address)
+{
+    bank->faulted = address;
+    return false;
+}
+
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
 {
     return bank->state[row] & UPMU_ROW_KNOWN;
@@ -123,6 +130,24 @@ static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
 static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
 {
     bank->state[row] |= UPMU_ROW_SHARED;
+}
+
+/*
+ * Forget the found value of a register: another owner restores or changes it.  Only a value that the next write finds
+ * is restored at the end.
+ */
+static inline void upmu_bank_spare_row(struct upmu_bank *bank, unsigned row)
+{
+    bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+}
+
+/*
+ * Begin a life of the bank's CPU or unit, with a number that no earlier life of the machine had: a program that was
+ * loaded in an earlier life (upmu_program.seen) is compared anew.
+ */
+static inline void upmu_bank_begin_life(struct upmu_bank *bank, uint32_t life)
+{
+    bank->version += (uint64_t)life << 40;
 }
 
 /*
@@ -323,6 +348,12 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
  */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
+
+/* Let counters that a handler has stopped stay closed: their sessions have left them meanwhile. */
+static inline void upmu_bank_keep_closed(struct upmu_bank *bank, uint32_t counters)
+{
+    __atomic_fetch_and(&bank->stopped, ~counters, __ATOMIC_RELAXED);
+}
 
 /*
  * Return the enable bits that counters of *counters have in a register (a row), and remove these counters from
