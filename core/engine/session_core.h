@@ -255,6 +255,23 @@ static inline bool upmu_session_occupies(const struct upmu_session *session)
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
 
+/* Does the session run, or wait for counters?  A session that is to be masked (`full`) still runs. */
+static inline bool upmu_session_is_started(const struct upmu_session *session)
+{
+    return upmu_session_occupies(session) || upmu_session_waits(session);
+}
+
+/* The world where a session counts (enum upmu_world). */
+static inline uint8_t upmu_session_world_of(const struct upmu_session *session)
+{
+#if UPMU_WORLDS
+    return session->world;
+#else
+    (void)session;
+    return UPMU_WORLD_BOTH;
+#endif
+}
+
 /* Returns the counters of the session's active set that are targets of cascades. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
 
