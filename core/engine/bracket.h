@@ -41,6 +41,22 @@ typedef enum upmu_status upmu_bracket_work(struct upmu_meter *meter, void *argum
 enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument);
 
 /*
+ * Run a function on the meter of a unit that no CPU drives, without a bracket: it accesses no register.  Returns its
+ * status, or UPMU_ERR_BUSY: another call is at work there.
+ */
+static inline enum upmu_status upmu_bracket_run_asleep(struct upmu_meter *meter, upmu_bracket_work *work,
+                                                       void *argument)
+{
+    enum upmu_status status;
+
+    if (upmu_byte_or(&meter->busy, 1))
+        return UPMU_ERR_BUSY;
+    status = work(meter, argument);
+    __atomic_store_n(&meter->busy, 0, __ATOMIC_RELEASE);
+    return status;
+}
+
+/*
  * Run a function that needs a work area for a placement, but no particular CPU.  The area is that of the executing CPU,
  * in its bracket; if there is no such CPU or it has no area, one on the stack.  Returns as upmu_bracket_run().
  */

@@ -10,6 +10,7 @@
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/hw/domain.h"
+#include "core/engine/meter.h"
 
 bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set *set)
 {
@@ -34,7 +35,7 @@ static void forget_claim(struct upmu_meter *meter, unsigned what)
     if (what < UPMU_RESOURCES) {
         row = meter->pmu->backend->resource_row(meter->pmu, what);
     } else {
-        meter->slot[what - UPMU_RESOURCES].tag = 0;
+        upmu_meter_forget_value(meter, what - UPMU_RESOURCES);
         row = meter->pmu->counter[what - UPMU_RESOURCES].select_row;
     }
     if (row != UPMU_NO_ROW)
@@ -123,7 +124,7 @@ bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set)
     uint64_t needed = 0;
     bool fine = !meter->in_handler;
 
-    meter->claims_due = 1;
+    upmu_claims_review(meter);
     for UPMU_TALLIES(tally, set) {
         for (uint32_t rest = tally->counters & meter->pmu->shared_counters; fine && rest; rest &= rest - 1u)
             fine = claim_one(meter, UPMU_DOMAIN_COUNTER(upmu_bits_lowest(rest)), 0);
@@ -140,7 +141,7 @@ bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint)
 
     if (!upmu_meter_domain(meter))
         return true;
-    meter->claims_due = 1;
+    upmu_claims_review(meter);
     for (unsigned i = 0; fine && i < joint->count; i++) {
         const struct upmu_place_result *result = &joint->result[i];
 
@@ -197,7 +198,7 @@ static void spare_watchdog(struct upmu_meter *meter)
         if (upmu_bank_read_row(&meter->bank, pmu->counter[counter].select_row, &select))
             resource = pmu->backend->seen_by(pmu, counter, select);
         if (resource != UPMU_NO_RESOURCE && pmu->backend->resource_row(pmu, resource) != UPMU_NO_ROW)
-            meter->bank.state[pmu->backend->resource_row(pmu, resource)] &= (uint8_t)~UPMU_ROW_FOUND;
+            upmu_bank_spare_row(&meter->bank, pmu->backend->resource_row(pmu, resource));
     }
 }
 
@@ -226,7 +227,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     upmu_bank_inherit(&meter->bank, last);
     /* The firmware's shared counters that no CPU has written may be running: their selects are not restored. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
-        meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
+        upmu_bank_spare_row(&meter->bank, meter->pmu->counter[upmu_bits_lowest(rest)].select_row);
     /* Counters that the host has reserved meanwhile (meter->watchdog) are not restored: the host's values stay. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);

@@ -46,6 +46,12 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);
  */
 bool upmu_claims_restore(struct upmu_meter *meter);
 
+/* Let the end of the bracket park the claims that no running session needs. */
+static inline void upmu_claims_review(struct upmu_meter *meter)
+{
+    meter->claims_due = 1;
+}
+
 /*
  * At the end of a bracket: park the claims that no running session needs.  `say_nothing`: the registers of these claims
  * are unknown from now on, even if no other CPU takes the claims.

@@ -54,7 +54,7 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     if (delta)
         UPMU_STORE(meter->seen_counting, 1);
     if (upmu_count_is_late(meter->pmu, counter, delta))
-        UPMU_STORE(tally->hole, true);
+        upmu_count_mar_one(tally);
     UPMU_STORE(tally->total, tally->total + delta);
     UPMU_STORE(tally->base, value);
 }
@@ -63,22 +63,41 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
 {
     if (upmu_count_is_late(meter->pmu, counter, delta))
-        UPMU_STORE(tally->hole, true);
+        upmu_count_mar_one(tally);
     return upmu_count_adds_first(meter) ? (uint32_t)delta : upmu_count_correct(meter->pmu, tally, counter, delta);
 }
 
-bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
-                       uint64_t now_ns)
+#if UPMU_SAMPLING
+
+/*
+ * Has a counter whose overflow was flagged gone all the way round since its base?  The flag may also belong to an
+ * overflow that is folded already, and come late.  So a round must have had time enough: 2^40 events take a minute,
+ * 2^48 nine.
+ */
+static inline bool has_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                              uint64_t value, uint64_t now_ns)
 {
     unsigned width = pmu->counter[counter].width;
 
     /*
-     * A counter of 64 bits never goes round, and below 40 bits time proves nothing.  2^40 events take at least 2^36 ns,
-     * at 16 events a ns (four in each clock of 4 GHz); 2^48 events take 2^39 ns at 512 a ns.  A stamp is 2^20 ns.
+     * A counter of 64 bits never goes round.  2^40 events take 2^36 ns at four for each clock of 4 GHz; 2^48 events
+     * take 2^39 ns at 512 for each ns.  A stamp is 2^20 ns.
      */
     return value >= tally->base && width >= 40 && width < 64 &&
            (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
 }
+
+void upmu_count_fold_flagged(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value,
+                             uint64_t now_ns)
+{
+    /* A flag that meter->flagged has belongs to an earlier wrap. */
+    if (!(meter->flagged >> counter & 1u) && has_turned(meter->pmu, tally, counter, value, now_ns))
+        UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_count_fold(meter, tally, counter, value);
+}
+
+#endif
 
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
 {
@@ -101,11 +120,12 @@ void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const s
     tally->to_switch = from->to_switch;
 }
 
-void upmu_count_next(struct upmu_tally *tally, uint64_t period)
+void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over)
 {
     UPMU_STORE(tally->reset, period);
     if (tally->random_mask)
         UPMU_STORE(tally->reset, tally->reset + (upmu_random_next(&tally->random) & tally->random_mask));
+    UPMU_STORE(tally->due, tally->total - over + tally->reset);
 }
 
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
@@ -145,8 +165,7 @@ bool upmu_count_due(struct upmu_tally *tally)
         tally->to_switch = tally->to_switch > 1u + (uint32_t)periods ? tally->to_switch - 1u - (uint32_t)periods
                                                                      : UPMU_SWITCH_NOW;
     tally->ended = tally->reset;
-    upmu_count_next(tally, tally->period);
-    UPMU_STORE(tally->due, tally->total - over + tally->reset);
+    upmu_count_next(tally, tally->period, over);
     return true;
 }
 
@@ -178,7 +197,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
     if (!port_has_pmi(meter->machine->port)) /* where interrupts come, the handler clears the bit */
-        meter->flagged |= counters;
+        upmu_count_flag(meter, counters);
 }
 
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
@@ -208,7 +227,7 @@ static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_t
         if (upmu_session_occupies(session))
             for UPMU_TALLIES(tally, upmu_active(session))
                 if (tally != begun && (UPMU_BIT32(tally->counter) & lacks))
-                    UPMU_STORE(tally->hole, true);
+                    upmu_count_mar_one(tally);
     upmu_meter_tag(meter, lacks, 0);
 }
 
@@ -356,15 +375,14 @@ UPMU_APART void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally
         return;
     upmu_meter_expect(meter, 1, now_ns);
     if (!passed)
-        meter->flagged |= tally->counters;
+        upmu_count_flag(meter, tally->counters);
 }
 
 UPMU_APART void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally)
 {
-    UPMU_STORE(tally->hole, true);
-    meter->slot[tally->counter & 31u].tag = 0;
+    upmu_count_mar_one(tally);
     upmu_meter_expect(meter, 1, upmu_meter_now(meter));
-    meter->failed |= tally->counters | UPMU_BIT32(tally->counter & 31u);
+    upmu_meter_loses(meter, tally);
 }
 
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters)
@@ -389,6 +407,27 @@ bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
     return true;
 }
 
+#if UPMU_METRICS
+
+/*
+ * The value of a metric's byte that stands for all slots.  A count is slots * byte / 255, exact to half a 255th of the
+ * slots.
+ */
+#define WHOLE 255u
+
+/* A metric's tally has no counter value: its `base` is the error of its count so far. */
+void upmu_count_add_metric(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t slots, uint64_t metrics)
+{
+    uint64_t rest;
+
+    UPMU_STORE(tally->total,
+               tally->total + upmu_muldiv(slots, metrics >> 8u * (tally->counter & 7u) & WHOLE, WHOLE));
+    UPMU_STORE(tally->base, tally->base + (upmu_divide(slots, 2 * WHOLE, &rest) + 1u));
+    UPMU_STORE(meter->seen_counting, 1);
+}
+
+#endif
+
 /*
  * A sampling counter loses its tag, so that it is loaded before it runs again, if it passed zero, or if its sample came
  * early because the shortest load is longer than the rest of the period.
@@ -407,10 +446,10 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
     if (due && tally->frequency)
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
-        meter->flagged |= UPMU_BIT32(counter);
+        upmu_count_flag(meter, UPMU_BIT32(counter));
     /* Without its tag the counter is loaded anew.  Where a close loses a carry, an overflow may not show: always so. */
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
-        meter->slot[counter].tag = 0;
+        upmu_meter_forget_value(meter, counter);
     tally->throttled = false;
     return due;
 }
@@ -437,5 +476,5 @@ void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session 
 void upmu_count_mar(struct upmu_session *session)
 {
     for UPMU_TALLIES(tally, upmu_active(session))
-        UPMU_STORE(tally->hole, true);
+        upmu_count_mar_one(tally);
 }

@@ -7,6 +7,7 @@
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
 
+#include "core/util/apart.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/register.h"
 #include "core/engine/session_core.h"
@@ -36,6 +37,12 @@ static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
                             uint64_t count);
 
+/* Note that an unknown part is missing in the count of an event (`hole`). */
+static UPMU_INSIDE void upmu_count_mar_one(struct upmu_tally *tally)
+{
+    UPMU_STORE(tally->hole, true);
+}
+
 /*
  * Add to `total` what a counter, which may run, has counted since the tally's base; `value` becomes the base.  Sets
  * meter->seen_counting if that is not 0.  Sets `hole` if the counter may have gone round (upmu_count_is_late()).
@@ -49,13 +56,11 @@ static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 }
 
 /*
- * Before a fold of a counter that only counts and whose overflow was flagged: did the counter go all the way round, so
- * that `value` is not below the base though it has wrapped?  The flag alone does not prove it: it may belong to an
- * overflow that is folded already.  So enough time must have passed since `turned`: 69 s for counters of 40 to 47 bits,
- * nine minutes for wider ones.  Always false for less than 40 bits, and for 64.
+ * As upmu_count_fold(), for a counter that only counts and whose overflow the status showed.  If the counter has gone
+ * all the way round since its base, its value does not show the wrap: a whole round is added.
  */
-bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
-                       uint64_t now_ns);
+void upmu_count_fold_flagged(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value,
+                             uint64_t now_ns);
 
 /*
  * Has a sampling counter passed zero, as its value shows?  A counter is loaded with its top bit set, and a clear top
@@ -79,14 +84,32 @@ bool upmu_count_due(struct upmu_tally *tally);
  */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
+/* As upmu_count_begin(), with a count that the host has given: nothing is missing in it. */
+static inline void upmu_count_write(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
+{
+    upmu_count_begin(set, tally, total);
+    UPMU_STORE(tally->hole, false);
+}
+
 /*
  * Set the count of a tally and, if its event samples, when its next sample and switch are due, to the values of `from`.
  * The session is detached.
  */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
-/* Set `reset`, the length of the next period in events: `period` and a random part (`random_mask`). */
-void upmu_count_next(struct upmu_tally *tally, uint64_t period);
+/*
+ * Begin the next period of a sampling event: `reset` becomes its length in events, `period` and a random part
+ * (`random_mask`).  `over`: events of this period that are counted already.
+ */
+void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over);
+
+/* Let the next sample of an event be due after `left` events, and later ones after `period` events each. */
+static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint64_t period)
+{
+    UPMU_STORE(tally->due, tally->total + left);
+    UPMU_STORE(tally->reset, left);
+    UPMU_STORE(tally->period, period);
+}
 
 /*
  * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is the
@@ -121,6 +144,18 @@ static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned count
 bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /*
+ * As upmu_count_read_at(), at `now_ns`, for an event that goes on with the value in its counter: the time from which a
+ * round is looked for begins now.
+ */
+static inline bool upmu_count_go_on_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    if (!upmu_count_read_at(meter, tally))
+        return false;
+    tally->turned = upmu_count_stamp(now_ns);
+    return true;
+}
+
+/*
  * Is a counter written when this event begins to count?  Yes if the event samples, is wide, or its counter is lent; if
  * counters stop at their end; or if programs may read counters (then not for a metric).  If not, the counter is read
  * instead.
@@ -140,6 +175,48 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
  * meter->used that its registers are written.  Returns false where a register faulted.
  */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* An event comes to the counter of the event `left`, and the counter runs on: take the base of `left` at this time. */
+static inline void upmu_count_take_base(struct upmu_tally *tally, const struct upmu_tally *left, uint32_t stamp)
+{
+    UPMU_STORE(tally->base, left->base);
+    tally->turned = stamp;
+}
+
+/*
+ * As upmu_count_begin_at(), for an event that a plan brings to a CPU; no tag is given.  `written`: the event writes its
+ * counter.  `bits`: the counter's upmu_bank_value_bits(); `stamp`: the time.
+ */
+static inline bool upmu_count_come_at(struct upmu_meter *meter, struct upmu_tally *tally, bool written, uint64_t bits,
+                                      uint32_t stamp)
+{
+    if (__builtin_expect(!(written ? upmu_count_write_at(meter, tally)
+                                   : upmu_bank_count(&meter->bank, tally->counter, bits, &tally->base)), 0))
+        return false;
+    tally->turned = stamp;
+    return true;
+}
+
+/*
+ * A close may have lost the carry into bit 32 of a counter, whose value is `value`: move the base, so that the
+ * difference is below 2^32.
+ */
+static inline void upmu_count_drop_carry(struct upmu_tally *tally, uint64_t value)
+{
+    UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
+}
+
+/* A write may have changed a counter whose events are counted: read the base.  Returns false after a fault. */
+static inline bool upmu_count_rebase(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
+}
+
+/* The counter of an event was set to 0: its count goes on from there. */
+static inline void upmu_count_from_zero(struct upmu_tally *tally)
+{
+    UPMU_STORE(tally->base, 0);
+}
 
 /*
  * For the target of a cascade: set `ran` if the counter that starts it (its initiator) has overflowed.  For other
@@ -182,6 +259,22 @@ bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *se
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
 /*
+ * As upmu_count_take_one(), for the counter that a moved event has left: `base` is of that counter.  The base of its
+ * new counter stays.
+ */
+static inline bool upmu_count_take_rest(struct upmu_meter *meter, const struct upmu_session *session,
+                                        struct upmu_tally *tally, uint64_t base, uint64_t value, uint64_t now_ns)
+{
+    uint64_t kept = tally->base;
+    bool due;
+
+    UPMU_STORE(tally->base, base);
+    due = upmu_count_take_one(meter, session, tally, tally->from, value, now_ns);
+    UPMU_STORE(tally->base, kept);
+    return due;
+}
+
+/*
  * As upmu_count_take_one(), for a session that ends because a register faulted: a sample that is due is not stored, but
  * counts in `lost`.
  */
@@ -193,6 +286,9 @@ void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session 
  * wrapped.  Returns false where a register faulted: nothing is added.
  */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* End a window of `slots` slots for a metric, which is a byte of `metrics`: add its part of them. */
+void upmu_count_add_metric(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t slots, uint64_t metrics);
 
 /*
  * Note that the counter of an event that leaves could not be read: its last part is in no count (`hole`), the counter
@@ -209,6 +305,12 @@ void upmu_count_mar(struct upmu_session *session);
  * without interrupts only `turned` changes.
  */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
+
+/* Flag counters (meter->flagged): their status bits may be set though no new overflow belongs to them. */
+static inline void upmu_count_flag(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->flagged |= counters;
+}
 
 /*
  * On a port without interrupts: note in meter->flagged that the status bits of these counters may be set from a time

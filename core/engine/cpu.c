@@ -107,7 +107,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         if (!++machine->lives)
             machine->lives = 1;
         cpu->meter.life = machine->lives;
-        cpu->meter.bank.version += (uint64_t)machine->lives << 40;
+        upmu_bank_begin_life(&cpu->meter.bank, machine->lives);
         UPMU_BARRIER();
         UPMU_STORE(cpu->meter.live, 1);
         upmu_units_link(cpu);
@@ -229,18 +229,13 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
-    struct upmu_thread *thread;
 
     (void)unused;
     while (meter->sessions)
         if ((UPMU_THREADS && meter->sessions->thread ? upmu_thread_put(meter, meter->sessions)
                                                    : upmu_session_leave(meter, meter->sessions, false)) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    thread = UPMU_THREADS ? meter->cpu->current : NULL;
-    if (thread) {
-        meter->cpu->current = NULL;
-        UPMU_STORE(thread->cpu, NULL);
-    }
+    upmu_thread_leave_cpu(meter->cpu);
     if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     upmu_life_end(meter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The overflow interrupt, as NMI or vector, for all PMUs; polls.
+ * The overflow interrupt, as NMI or vector, for all PMUs.
  *
  * A handler that interrupted no bracket stops the counters of sessions that sample, reads and counts them, stores
  * samples, loads the next periods, and lets the counters run again.  For every sampling counter the value decides: the
@@ -37,6 +37,7 @@
  */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
+
 /* An overflow with which whole periods were lost counts as this many. */
 #define THROTTLE_LOSS 64u
 
@@ -99,8 +100,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     struct upmu_session *session = meter->slot[counter].session;
     uint32_t lost = tally->lost;
 
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     upmu_count_fold(meter, tally, counter, value);
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
@@ -110,8 +110,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     }
     if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
         upmu_meter_loses(meter, tally);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_end_change(session);
 }
 
 /*
@@ -204,20 +203,11 @@ static void add_wrapped(struct pass *pass, unsigned counter)
         upmu_meter_fails(meter, tally->counters);
         return;
     }
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /*
-     * Did the counter go all the way round?  If meter->flagged has the counter, its status bit may be of an earlier
-     * wrap, which was counted then, and proves no round.
-     */
-    if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
-        UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
-    tally->turned = upmu_count_stamp(pass->now_ns);
-    upmu_count_fold(meter, tally, counter, value);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_count_fold_flagged(meter, tally, counter, value, pass->now_ns);
+    upmu_session_end_change(session);
 }
 
 /* Make one report for each session that has events with a sample due. */
@@ -416,7 +406,7 @@ void upmu_interrupt_end(struct upmu_meter *meter)
     if (runs)
         enable_again(meter, runs);
     if (stopped & ~runs)
-        __atomic_fetch_and(&meter->bank.stopped, ~(stopped & ~runs), __ATOMIC_RELAXED);
+        upmu_bank_keep_closed(&meter->bank, stopped & ~runs);
 }
 
 /*
@@ -689,136 +679,3 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 #endif
 
 /* ---- Polls ---- */
-
-/*
- * Has a sampling counter overflowed without an interrupt?  Its interrupt was dropped, or other software has masked
- * LVTPC.
- */
-static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
-{
-    uint32_t interrupts = meter->cpu->interrupts;
-    uint64_t value;
-
-    /* If an interrupt came during the read, the overflow's interrupt was only late, and not dropped: false. */
-    return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
-           meter->cpu->interrupts == interrupts;
-}
-
-/* Let a throttled event sample again: take its count, load the next period, open the counter. */
-static void end_throttling(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
-                           uint64_t now_ns)
-{
-    uint32_t counter = UPMU_BIT32(tally->counter);
-    uint64_t value;
-
-    if ((upmu_count_adds_first(meter) && !upmu_count_add(meter, tally, now_ns)) ||
-        !upmu_bank_gate(&meter->bank, 0, counter) || !upmu_bank_read(&meter->bank, tally->counter, &value)) {
-        upmu_meter_fails(meter, tally->counters);
-        return;
-    }
-    if (upmu_count_take_one(meter, session, tally, tally->counter, value, now_ns))
-        upmu_report_store(meter, session, UPMU_BIT32(tally->index), now_ns);
-    if (!upmu_count_begin_at(meter, tally, now_ns))
-        upmu_meter_loses(meter, tally);
-    if (!upmu_bank_gate(&meter->bank, counter, 0))
-        upmu_meter_fails(meter, tally->counters);
-}
-
-/*
- * Fold the running events of all sessions of a unit whose counters never stop.  Several sessions can read one such
- * counter, so they are not found by their counters.  Returns UPMU_ERR_PORT where a register faulted.
- */
-static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
-{
-    enum upmu_status status = UPMU_OK;
-
-    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
-        if (!upmu_session_occupies(session))
-            continue;
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
-        for UPMU_TALLIES(tally, upmu_active(session))
-            if (!upmu_count_add(meter, tally, now_ns))
-                status = UPMU_ERR_PORT;
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-    }
-    return status;
-}
-
-/*
- * Set a counter to 0 long before its end, where it would stop: the boxes of its unit together have counted 2^46.
- * Returns false where a register faulted.
- */
-static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
-{
-    struct upmu_bank *bank = &meter->bank;
-    const struct upmu_counter *where = &meter->pmu->counter[tally->counter];
-    uint32_t counter = UPMU_BIT32(tally->counter);
-    uint64_t select = bank->shadow[where->select_row];
-    bool folded = upmu_bank_close(bank, counter) && upmu_count_add(meter, tally, now_ns);
-    bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
-
-    /* A write that faulted may have reached some boxes: read the new base. */
-    if (fine)
-        UPMU_STORE(tally->base, 0);
-    else if (folded)
-        (void)upmu_bank_read(bank, tally->counter, &tally->base);
-    /*
-     * Closing has removed the event from the select: write it again, and open the gate.  After a fault try both once
-     * more.
-     */
-    for (unsigned i = 0; i < 2; i++) {
-        if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
-            upmu_bank_gate(bank, counter, 0))
-            break;
-        fine = false;
-    }
-    return fine;
-}
-
-enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter)
-{
-    enum upmu_status status = UPMU_OK;
-    bool silent = false;
-    uint32_t running = meter->running;
-    uint64_t now_ns = upmu_meter_now(meter);
-
-    if (upmu_meter_is_free(meter))
-        return add_free(meter, now_ns);
-    for (uint32_t rest = running; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
-        struct upmu_tally *tally = upmu_meter_on(meter, counter);
-        struct upmu_session *session = meter->slot[counter].session;
-
-        if (!tally || upmu_tally_is_metric(tally))
-            continue;
-        if (upmu_tally_samples(tally) && !tally->throttled) {
-            silent |= look_for_silence(meter, counter);
-            continue;
-        }
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
-        tally->storm = 0;
-        if (tally->throttled)
-            end_throttling(meter, session, tally, now_ns);
-        else if (!upmu_count_add(meter, tally, now_ns))
-            status = UPMU_ERR_PORT;
-        if (upmu_meter_saturates(meter) && tally->base >> 46 && !begin_anew(meter, tally, now_ns))
-            status = UPMU_ERR_PORT;
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-    }
-    for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
-        if (upmu_session_occupies(session) && upmu_session_has_metrics(meter, session))
-            upmu_special_update_metrics(meter, session);
-    if (silent) {
-        upmu_interrupt_raise(meter);
-        upmu_meter_rearm(meter);
-    }
-    if (meter->failed) {
-        upmu_reconcile_repair(meter);
-        status = UPMU_ERR_PORT;
-    }
-    return status;
-}

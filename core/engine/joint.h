@@ -7,6 +7,8 @@
 #define UPMU_CORE_JOINT_H
 
 #include <upmu/place.h>
+#include "core/util/apart.h"
+#include "core/util/mem.h"
 #include "core/engine/session_core.h"
 
 /*
@@ -71,6 +73,23 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 
 /* Store in a tally the counters and the way of a result. */
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result);
+
+/* The event of a tally has no place any more. */
+static UPMU_INSIDE void upmu_joint_forget(struct upmu_tally *tally)
+{
+    memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
+    UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
+    tally->from = UPMU_NO_COUNTER;
+    tally->counters = 0;
+}
+
+/* Note in a tally that its event reads a counter that never stops, and that belongs to no session. */
+static inline void upmu_joint_note_free(struct upmu_tally *tally, unsigned counter)
+{
+    UPMU_STORE(tally->counter, (uint8_t)counter);
+    tally->slot[0] = tally->counter;
+    tally->counters = 0;
+}
 
 static inline bool upmu_event_is_exclusive(const struct upmu_event *event)
 {

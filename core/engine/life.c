@@ -115,22 +115,13 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
     return true;
 }
 
-/* Make all registers unknown.  No counter is failed or unowned any more, and none holds an event's value (tag 0). */
-static void forget_registers(struct upmu_meter *meter)
-{
-    meter->failed = 0;
-    meter->unowned = 0;
-    upmu_bank_forget(&meter->bank);
-    upmu_meter_tag(meter, ~0u, 0);
-}
-
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 {
     bool alone = !upmu_claims_others(meter);
     enum upmu_status status;
     uint32_t writable;
 
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
     upmu_owners_find(meter);
@@ -182,7 +173,7 @@ static bool return_registers(struct upmu_meter *meter)
     if (fine)
         meter->used = meter->lent = 0;
     fine = upmu_shared_page_unmap(&meter->bank) && fine;
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     return fine;
 }
 
@@ -252,10 +243,10 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     /* The counts since the last read are lost, but interrupts of overflows until now may still come. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     fine = quieten_pmu(meter, mine, alone) || quieten_pmu(meter, mine, alone); /* after a fault once more */
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
-    meter->claims_due = 1;
+    upmu_claims_review(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
@@ -273,7 +264,7 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
     upmu_count_expect(meter, mine); /* interrupts of counters that the firmware used may be on their way, too */
     fine = upmu_bank_clear(&meter->bank, alone);
     meter->used &= ~mine;
-    forget_registers(meter);
+    upmu_reconcile_forget(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 

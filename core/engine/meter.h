@@ -71,6 +71,18 @@ uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tal
  */
 void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 
+/* Note that a counter holds no event's value any more. */
+static inline void upmu_meter_forget_value(struct upmu_meter *meter, unsigned counter)
+{
+    meter->slot[counter].tag = 0;
+}
+
+/* Note that these counters were set to 0: a program that reads them sees no other program's count (meter->left). */
+static inline void upmu_meter_cleared(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->left &= ~counters;
+}
+
 /* Remove the tag of each counter that still has this tally's tag.  Counters with another tally's tag keep it. */
 void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 

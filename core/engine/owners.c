@@ -151,7 +151,7 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         if (!upmu_placing_idle(meter, counters & meter->used) ||
             (upmu_meter_domain(meter) && !empty_shared(meter, counters)))
             return UPMU_ERR_PORT;
-        meter->claims_due = 1;
+        upmu_claims_review(meter);
     }
     meter->used &= ~counters;
     if (upmu_meter_domain(meter))
@@ -190,7 +190,7 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
         if (upmu_register_class_of(meter->pmu, meter->pmu->counter[upmu_bits_lowest(rest)].select_row)->by_counter)
             upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     upmu_bank_regain(&meter->bank, counters);
-    meter->flagged |= counters;
+    upmu_count_flag(meter, counters);
     /* An interrupt of a counter that the host gives back may be on its way. */
     if (meter->live && counters)
         upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
@@ -231,8 +231,8 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
         upmu_bank_load(&meter->bank, step, image.count, 0, 0))
         records = 0;
     meter->firmware &= records;
-    __atomic_fetch_or(&meter->flagged, taken, __ATOMIC_RELAXED);
-    meter->claims_due = 1;
+    upmu_count_flag(meter, taken);
+    upmu_claims_review(meter);
     return UPMU_OK;
 }
 

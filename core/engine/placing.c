@@ -84,11 +84,8 @@ static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);
 
-    for UPMU_TALLIES(tally, upmu_active(session)) {
-        UPMU_STORE(tally->counter, (uint8_t)upmu_bits_lowest(set->event[tally->index].counters));
-        tally->slot[0] = tally->counter;
-        tally->counters = 0;
-    }
+    for UPMU_TALLIES(tally, upmu_active(session))
+        upmu_joint_note_free(tally, upmu_bits_lowest(set->event[tally->index].counters));
     upmu_placed_note(meter, session);
     return upmu_program_ready(meter, upmu_active(session));
 }
@@ -126,7 +123,7 @@ static void end_moves(struct upmu_meter *meter)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
             if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter &&
                 meter->slot[tally->from].tag == tally->tag)
-                meter->slot[tally->from].tag = 0;
+                upmu_meter_forget_value(meter, tally->from);
             tally->from = UPMU_NO_COUNTER;
         }
     for (unsigned part = 0; part < plan->ins; part++)
@@ -161,13 +158,11 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         tally->from = tally->counter;
         if (alone)
             plan->moved |= UPMU_BIT32(tally->from);
-        plan->odd |= UPMU_PLAN_ODD;
+        upmu_plan_hook(plan);
     }
     /* Make the sequences odd until the events have new counters: a read on another CPU is made again till then. */
-    for (unsigned part = 0; part < plan->outs; part++) {
-        UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
-        UPMU_BARRIER();
-    }
+    for (unsigned part = 0; part < plan->outs; part++)
+        upmu_session_begin_change(plan->out[part]);
     for (unsigned i = 0; i < count; i++)
         if (upmu_joint_tally(joint, i)->from != UPMU_NO_COUNTER)
             upmu_joint_note(upmu_joint_tally(joint, i), &joint->result[i]);
@@ -177,8 +172,8 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         upmu_placed_note(meter, plan->out[part]);
         if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
             !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
-            meter->failed |= plan->leave; /* no program, or no room in the plan: the repair stops the plan's sessions */
-        UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
+            upmu_meter_fails(meter, plan->leave); /* no program, or no room in the plan: the repair stops its sessions */
+        upmu_session_end_change(plan->out[part]);
     }
     upmu_reconcile(meter);
     end_moves(meter);
@@ -348,8 +343,7 @@ bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters)
         counters &= ~meter->pmu->shared_counters;
     image.released = true;
     meter->pmu->backend->release(meter->pmu, counters, &image);
-    upmu_meter_tag(meter, counters, 0);
-    meter->unowned &= ~counters;
+    upmu_special_empty(meter, counters);
     /* After a fault try once more: no session has these counters any more, and no later code would close them. */
     return upmu_bank_load(&meter->bank, step, image.count, 0, 0) ||
            upmu_bank_load(&meter->bank, step, image.count, 0, 0);
@@ -362,6 +356,6 @@ enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_sess
     for UPMU_TALLIES(tally, upmu_active(session))
         if (session->counters)
             mine |= upmu_meter_tagged(meter, tally);
-    UPMU_STORE(session->counters, 0);
+    upmu_session_lose_place(session);
     return upmu_placing_idle(meter, mine & ~meter->running) ? UPMU_OK : UPMU_ERR_PORT;
 }

@@ -68,8 +68,10 @@ static UPMU_APART void compare_program(struct upmu_meter *meter, struct upmu_pro
     meter->plan.changed |= changed;
     if (!changed && plain)
         program->seen = bank->version;
-    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE))
+    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE)) {
         meter->plan.sequence = 1;
+        upmu_plan_hook(&meter->plan);
+    }
 }
 
 bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
@@ -91,10 +93,10 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
         plan->halted_in |= set->counters;
     plan->corunners += program->placement;
     if (program->flags & UPMU_PROGRAM_ODD)
-        plan->odd |= UPMU_PLAN_ODD;
+        upmu_plan_hook(plan);
 #if UPMU_WORLDS
     if (session->world)
-        plan->odd |= UPMU_PLAN_ODD;
+        upmu_plan_hook(plan);
 #endif
     return true;
 }

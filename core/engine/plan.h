@@ -13,6 +13,7 @@
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/engine/claims.h"
+#include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 
@@ -27,6 +28,12 @@ void upmu_plan_forget(struct upmu_meter *meter);
 
 /* The only bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h. */
 #define UPMU_PLAN_ODD 1u
+
+/* Let a plan call the hooks of core/engine/special.h. */
+static inline void upmu_plan_hook(struct upmu_plan *plan)
+{
+    plan->odd |= UPMU_PLAN_ODD;
+}
 
 /*
  * Add a running session to those that leave, and remove its stamp from plan.corunners.  Returns false where the plan
@@ -89,7 +96,7 @@ static inline void upmu_meter_fails(struct upmu_meter *meter, uint32_t counters)
 static inline void upmu_meter_loses(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     upmu_meter_fails(meter, tally->counters | UPMU_BIT32(tally->counter & 31u));
-    meter->slot[tally->counter & 31u].tag = 0;
+    upmu_meter_forget_value(meter, tally->counter & 31u);
 }
 
 #endif

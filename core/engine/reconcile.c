@@ -49,8 +49,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
     bool odd = plan->odd;
     uint32_t due = 0;
 
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     if (__builtin_expect(odd, 0))
         upmu_special_begin_take(meter, session);
     for UPMU_TALLIES(tally, set) {
@@ -109,15 +108,14 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         state = UPMU_SESSION_STOPPED;
         (void)upmu_session_fault(meter, session);
     }
-    UPMU_STORE(session->state, state);
+    upmu_session_enter(session, state);
     if (__builtin_expect(session->queued, 0)) /* with an empty set it was in meter->waiting[2] while it ran */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
         upmu_sets_switched(session);
 #endif
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_end_change(session);
 }
 
 /* ---- Steps 4 and 5: registers and start values of the sets that come ---- */
@@ -153,16 +151,13 @@ static inline void load_values(struct upmu_meter *meter, struct upmu_session *se
         if (__builtin_expect(!upmu_tally_cascades(tally), 1))
             UPMU_STORE(tally->ran, true);
         if (tally->counters & based)
-            UPMU_STORE(tally->base, left->base);
+            upmu_count_take_base(tally, left, stamp);
         else if (slot->tag == tally->tag && !(tally->counters & begun))
             continue;
-        else if (__builtin_expect(!(tally->counters & plan->written
-                                        ? upmu_count_write_at(meter, tally)
-                                        : upmu_bank_count(&meter->bank, tally->counter, bits, &tally->base)), 0)) {
+        else if (!upmu_count_come_at(meter, tally, (tally->counters & plan->written) != 0, bits, stamp)) {
             upmu_meter_loses(meter, tally);
             continue;
         }
-        tally->turned = stamp;
         slot->tag = tally->tag;
     }
     if (__builtin_expect(set->program.flags & UPMU_PROGRAM_ODD, 0))
@@ -244,8 +239,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
         refuse_part(meter, part);
         return;
     }
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     if (set->program.seen != meter->bank.version) {
         uint32_t wrong;
 
@@ -260,8 +254,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
     load_values(meter, session, set, now_ns);
     if (__builtin_expect(meter->failed != failed, 0)) {
         refuse_part(meter, part);
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
+        upmu_session_end_change(session);
         return;
     }
     if (session->queued) {
@@ -272,11 +265,10 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
     UPMU_STORE(session->full, 0);
     UPMU_STORE(session->started_ns, now_ns);
     UPMU_STORE(session->running_ns, now_ns);
-    UPMU_STORE(session->state, UPMU_SESSION_RUNNING);
+    upmu_session_enter(session, UPMU_SESSION_RUNNING);
     if (UPMU_SETS && session->switch_due)
         meter->work_due |= UPMU_DUE_SESSIONS;
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_end_change(session);
     if (!set->counters)
         upmu_waiting_put(meter, session);
 }
@@ -321,12 +313,10 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     struct upmu_plan *plan = &meter->plan;
     uint32_t stop, idle;
 
-    if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
-        plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* no room: never, as such a PMU has fewer counters than UPMU_PARTS */
-            upmu_meter_fails(meter, plan->come);
-            plan->sequence = 0;
-        }
+    if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_plan_again(meter)) {
+        /* no room: never, as such a PMU has fewer counters than UPMU_PARTS */
+        upmu_meter_fails(meter, plan->come);
+        plan->sequence = 0;
     }
     plan->carried = plan->based = plan->counted_out & plan->counted_in & ~plan->changed;
     plan->written = plan->sampled_in;
@@ -374,7 +364,7 @@ static UPMU_APART void load_parts(struct upmu_meter *meter)
     if (__builtin_expect(plan->odd, 0))
         upmu_special_opened(meter);
     if (upmu_meter_domain(meter))
-        meter->claims_due = 1;
+        upmu_claims_review(meter);
 }
 
 void upmu_reconcile(struct upmu_meter *meter)
@@ -449,7 +439,7 @@ static void take_failed(struct upmu_meter *meter, struct upmu_session *session, 
         if (upmu_tally_is_metric(tally) || tally->counter >= UPMU_COUNTERS ||
             meter->slot[tally->counter].tag != tally->tag ||
             !upmu_count_value(meter, tally, tally->counter, &value))
-            UPMU_STORE(tally->hole, true);
+            upmu_count_mar_one(tally);
         else
             upmu_count_take_failed(meter, session, tally, value, now_ns);
     }
@@ -457,16 +447,14 @@ static void take_failed(struct upmu_meter *meter, struct upmu_session *session, 
 
 static void fail_session(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     take_failed(meter, session, now_ns);
     upmu_session_ran(session, now_ns);
     upmu_meter_tag(meter, session->counters, 0);
     UPMU_STORE(session->full, 0);
     (void)upmu_session_fault(meter, session);
-    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_enter(session, UPMU_SESSION_STOPPED);
+    upmu_session_end_change(session);
     upmu_waiting_take(meter, session);
     meter->corunners -= upmu_active(session)->program.placement;
 }
@@ -503,8 +491,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
         meter->slot[upmu_bits_lowest(rest)].tally = NULL;
         meter->slot[upmu_bits_lowest(rest)].session = NULL;
     }
-    upmu_meter_tag(meter, failed, 0);
-    meter->unowned &= ~failed;
+    upmu_special_empty(meter, failed);
     meter->failed = 0;
     if (UPMU_WORLDS)
         upmu_special_worlds(meter);
@@ -517,6 +504,13 @@ void upmu_reconcile_log(struct upmu_meter *meter)
     upmu_meter_log(meter, "upmu: a register faulted; a session was stopped");
 }
 
+void upmu_reconcile_forget(struct upmu_meter *meter)
+{
+    meter->failed = 0;
+    upmu_bank_forget(&meter->bank);
+    upmu_special_empty(meter, ~0u);
+}
+
 void upmu_reconcile_lose(struct upmu_meter *meter)
 {
     struct upmu_session *session;
@@ -524,14 +518,12 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
     uint32_t rest = meter->running;
 
     while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
+        upmu_session_begin_change(session);
         upmu_count_mar(session);
         upmu_session_ran(session, now_ns);
-        UPMU_STORE(session->state, session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED);
+        upmu_session_enter(session, session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED);
         UPMU_STORE(session->full, 0);
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
+        upmu_session_end_change(session);
     }
     rest = meter->running;
     /* before `sampling`: a handler that comes between the two finds the counter as a sampling or as a stray one */

@@ -31,6 +31,9 @@ void upmu_reconcile_repair(struct upmu_meter *meter);
 /* Write to the host's log that a register faulted and a session was stopped; the line is due no more. */
 void upmu_reconcile_log(struct upmu_meter *meter);
 
+/* Registers are given back, or may have changed: all are unknown, none has failed, and no counter holds a value. */
+void upmu_reconcile_forget(struct upmu_meter *meter);
+
 /*
  * The hardware has lost the counters' values: take all sessions off their counters without accessing a register.  They
  * are suspended, or masked if they were full, and `hole` of their events is set.

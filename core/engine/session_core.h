@@ -14,6 +14,7 @@
 /* Get the address of the set of a session that is active: its events run, or will run when the session does. */
 #if UPMU_SETS
 #define upmu_active(session) ((session)->active)
+
 /* the load is atomic: another CPU may be switching sets */
 #define upmu_active_seen(session) UPMU_LOAD((session)->active)
 #else
@@ -34,6 +35,57 @@
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
+}
+
+/* Let a session enter a state.  Release: the state CLOSED is the last thing stored in a session. */
+static inline void upmu_session_enter(struct upmu_session *session, enum upmu_session_state state)
+{
+    __atomic_store_n(&session->state, (uint8_t)state, __ATOMIC_RELEASE);
+}
+
+/*
+ * Begin a change of a session's counts, times, state or active set, and end it.  In between its sequence is odd: reads
+ * on other CPUs are made again.
+ */
+static inline void upmu_session_begin_change(struct upmu_session *session)
+{
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+    UPMU_BARRIER();
+}
+
+static inline void upmu_session_end_change(struct upmu_session *session)
+{
+    UPMU_BARRIER();
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+}
+
+/* Let the reads of a session that other CPUs have begun be made again. */
+static inline void upmu_session_repeat_reads(struct upmu_session *session)
+{
+    UPMU_STORE(session->sequence, session->sequence + 2u);
+}
+
+/* A session gives up its counters, or comes to a CPU or leaves it: its active set is not placed any more. */
+static inline void upmu_session_lose_place(struct upmu_session *session)
+{
+    UPMU_STORE(session->counters, 0);
+}
+
+/* Make `set` the active set of a session that has no counters.  The place that the set had is the session's again. */
+static inline void upmu_session_turn_to(struct upmu_session *session, struct upmu_set *set)
+{
+    if (set != session->active)
+        UPMU_STORE(session->counters, set->counters);
+    UPMU_STORE(session->active, set);
+}
+
+/*
+ * Let a search for places take `set` for the active set.  The session is detached, and the caller ends with the set
+ * that was active before.
+ */
+static inline void upmu_session_try_set(struct upmu_session *session, struct upmu_set *set)
+{
+    UPMU_STORE(session->active, set);
 }
 
 /* Return the set that follows in the chain of its session; NULL: it is the last one. */
@@ -214,6 +266,23 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 static inline bool upmu_session_occupies(const struct upmu_session *session)
 {
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
+}
+
+/* Does the session run, or wait for counters?  A session that is to be masked (`full`) still runs. */
+static inline bool upmu_session_is_started(const struct upmu_session *session)
+{
+    return upmu_session_occupies(session) || upmu_session_waits(session);
+}
+
+/* The world where a session counts (enum upmu_world). */
+static inline uint8_t upmu_session_world_of(const struct upmu_session *session)
+{
+#if UPMU_WORLDS
+    return session->world;
+#else
+    (void)session;
+    return UPMU_WORLD_BOTH;
+#endif
 }
 
 /* Returns the counters of the session's active set that are targets of cascades. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Link a session into the lists of a CPU or unit, and unlink it; link a set to its session; end a session. */
 #include "core/engine/features.h"
+#include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/engine/placing.h"
@@ -27,7 +28,7 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
 #if UPMU_WORLDS
     meter->worlds |= session->world;
 #endif
-    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+    upmu_waiting_ticket(meter, session);
 }
 
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set)
@@ -43,9 +44,9 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
      * The sequence grows by 2, and stays even.  A read on another CPU, which found the session on no CPU, sees the
      * change and reads again.
      */
-    UPMU_STORE(session->sequence, session->sequence + 2u);
+    upmu_session_repeat_reads(session);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU from now on */
-    UPMU_STORE(session->counters, 0);
+    upmu_session_lose_place(session);
     session->next = meter->sessions;
     session->link = &meter->sessions;
     if (session->next)
@@ -64,7 +65,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     if (session->next)
         session->next->link = session->link;
     UPMU_BARRIER();
-    UPMU_STORE(session->counters, 0);
+    upmu_session_lose_place(session);
     session->next = NULL;
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
@@ -80,8 +81,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {
-            UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
-            tally->from = UPMU_NO_COUNTER;
+            upmu_joint_forget(tally);
             samples |= tally->period != 0;
         }
     }
@@ -92,7 +92,7 @@ void upmu_session_untie(struct upmu_session *session)
 {
     upmu_thread_forget(session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    UPMU_STORE(session->state, UPMU_SESSION_DETACHED);
+    upmu_session_enter(session, UPMU_SESSION_DETACHED);
     if (upmu_byte_and(&session->ties, (uint8_t)~UPMU_TIED) & UPMU_DROPPED)
         upmu_session_end(session);
 }
@@ -144,5 +144,5 @@ void upmu_session_end(struct upmu_session *session)
             upmu_session_keep_set(NULL, set);
     UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
-    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
+    upmu_session_enter(session, UPMU_SESSION_CLOSED);
 }

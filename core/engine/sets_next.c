@@ -5,6 +5,7 @@
 #include "core/engine/sets.h"
 #include "core/util/random.h"
 #include "core/hw/port_call.h"
+#include "core/engine/count.h"
 #include "core/engine/estimate.h"
 
 #if UPMU_SETS
@@ -56,7 +57,7 @@ static struct upmu_set *following_set(struct upmu_session *session)
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)
-        UPMU_STORE(set->tally[i].hole, true);
+        upmu_count_mar_one(&set->tally[i]);
 }
 
 void upmu_sets_begin(struct upmu_session *session)
@@ -86,9 +87,7 @@ void upmu_sets_switched(struct upmu_session *session)
     session->switch_due = 0;
     upmu_estimate_turn(session->active);
     begin_run(next);
-    if (next != session->active)
-        UPMU_STORE(session->counters, next->counters);
-    UPMU_STORE(session->active, next);
+    upmu_session_turn_to(session, next);
 }
 
 void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)

@@ -6,7 +6,6 @@
 #include "core/engine/special.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/util/muldiv.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"
@@ -87,6 +86,12 @@ static uint32_t find_kept(const struct upmu_meter *meter)
                 !is_claimed(meter, upmu_active(plan->out[part]), tally))
                 kept |= tally->counters & ~(plan->changed | plan->come);
     return kept;
+}
+
+void upmu_special_empty(struct upmu_meter *meter, uint32_t counters)
+{
+    upmu_meter_tag(meter, counters, 0);
+    meter->unowned &= ~counters;
 }
 
 /*
@@ -269,12 +274,11 @@ static void adopt_counter(struct upmu_meter *meter, struct upmu_tally *tally)
     uint64_t before = tally->base;
 
     if (meter->slot[tally->counter].tag == tally->tag && (tally->counters & meter->plan.carried)) {
-        if (!upmu_count_read_at(meter, tally)) {
+        if (!upmu_count_go_on_at(meter, tally, meter->plan.now_ns)) {
             upmu_meter_loses(meter, tally);
             return;
         }
         meter->plan.begun &= ~tally->counters;
-        tally->turned = upmu_count_stamp(meter->plan.now_ns);
         if (tally->base >= before)
             return;
     }
@@ -405,17 +409,15 @@ bool upmu_special_sequence(struct upmu_meter *meter)
 /* Add what the counter that the event leaves has counted since add_before() read `base` from it. */
 static void take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, uint64_t base)
 {
-    uint64_t kept = tally->base, value;
+    uint64_t value;
 
     if (!upmu_bank_read(&meter->bank, tally->from, &value)) {
-        UPMU_STORE(tally->hole, true);
+        upmu_count_mar_one(tally);
         upmu_meter_fails(meter, tally->counters);
         return;
     }
-    UPMU_STORE(tally->base, base);
-    if (upmu_count_take_one(meter, session, tally, tally->from, value, meter->plan.now_ns))
+    if (upmu_count_take_rest(meter, session, tally, base, value, meter->plan.now_ns))
         upmu_report_store(meter, session, UPMU_BIT32(tally->index), meter->plan.now_ns);
-    UPMU_STORE(tally->base, kept);
 }
 
 void upmu_special_opened(struct upmu_meter *meter)
@@ -437,7 +439,7 @@ void upmu_special_opened(struct upmu_meter *meter)
             gap_ns = gap_ns ? gap_ns : upmu_meter_now(meter) - plan->now_ns;
             UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);
             if (!timed || upmu_tally_cascades(tally))
-                UPMU_STORE(tally->hole, true);
+                upmu_count_mar_one(tally);
         }
 }
 
@@ -472,12 +474,6 @@ void upmu_special_worlds(struct upmu_meter *meter)
  * set to 0 before them (Linux arch/x86/events/intel/core.c, icl_update_topdown_event and icl_set_topdown_event_period).
  */
 
-/*
- * The value of a metric's byte that stands for all slots.  A count is slots * byte / 255, exact to half a 255th of the
- * slots.
- */
-#define WHOLE 255u
-
 static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
 {
     for UPMU_TALLIES(tally, upmu_active(session))
@@ -503,9 +499,9 @@ static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session
         !upmu_bank_write(&meter->bank, register_of(meter, session), 0))
         upmu_meter_fails(meter, session->counters);
     meter->used |= UPMU_BIT32(UPMU_SLOTS_COUNTER);
-    meter->slot[UPMU_SLOTS_COUNTER].tag = slots ? slots->tag : 0;
+    upmu_meter_tag(meter, UPMU_BIT32(UPMU_SLOTS_COUNTER), slots ? slots->tag : 0);
     if (slots)
-        UPMU_STORE(slots->base, 0);
+        upmu_count_from_zero(slots);
 }
 
 /*
@@ -514,7 +510,7 @@ static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session
  */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session)
 {
-    uint64_t slots, metrics, rest;
+    uint64_t slots, metrics;
 
     if (!upmu_bank_read(&meter->bank, UPMU_SLOTS_COUNTER, &slots) ||
         !upmu_bank_read(&meter->bank, register_of(meter, session), &metrics)) {
@@ -522,14 +518,9 @@ bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *se
         upmu_meter_fails(meter, session->counters);
         return false;
     }
-    for UPMU_TALLIES(tally, upmu_active(session)) {
-        if (!slots || !upmu_tally_is_metric(tally))
-            continue;
-        UPMU_STORE(tally->total,
-                   tally->total + upmu_muldiv(slots, metrics >> 8u * (tally->counter & 7u) & WHOLE, WHOLE));
-        UPMU_STORE(tally->base, tally->base + (upmu_divide(slots, 2 * WHOLE, &rest) + 1u));
-        UPMU_STORE(meter->seen_counting, 1);
-    }
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (slots && upmu_tally_is_metric(tally))
+            upmu_count_add_metric(meter, tally, slots, metrics);
     return true;
 }
 
@@ -538,8 +529,7 @@ void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *
     uint32_t counters = session->counters & (UPMU_METRIC_COUNTERS(meter->pmu) | UPMU_BIT32(UPMU_SLOTS_COUNTER));
     struct upmu_tally *slots = slots_of(session);
 
-    UPMU_STORE(session->sequence, session->sequence + 1u);
-    UPMU_BARRIER();
+    upmu_session_begin_change(session);
     if (!upmu_bank_gate(&meter->bank, 0, counters))
         upmu_meter_fails(meter, counters);
     (void)upmu_special_take_metrics(meter, session);
@@ -548,8 +538,7 @@ void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *
     begin_metrics(meter, session);
     if (!upmu_bank_gate(&meter->bank, counters, 0))
         upmu_meter_fails(meter, counters);
-    UPMU_BARRIER();
-    UPMU_STORE(session->sequence, session->sequence + 1u);
+    upmu_session_end_change(session);
 }
 
 #endif

@@ -65,6 +65,9 @@ void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session);
  */
 void upmu_special_opened(struct upmu_meter *meter);
 
+/* Note that these counters hold no event's value, and that no static session has left one of them running. */
+void upmu_special_empty(struct upmu_meter *meter, uint32_t counters);
+
 /*
  * After a plan, in a build with worlds: sum up which running counters are of host sessions and which of guest sessions
  * (meter->of_world), and which of them are absent (bank.absent).

@@ -44,6 +44,17 @@ void upmu_thread_forget(struct upmu_session *session);
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
+/* A CPU leaves: the thread that runs there runs on no CPU of the library's. */
+static inline void upmu_thread_leave_cpu(struct upmu_cpu *cpu)
+{
+    struct upmu_thread *thread = UPMU_THREADS ? cpu->current : NULL;
+
+    if (thread) {
+        cpu->current = NULL;
+        UPMU_STORE(thread->cpu, NULL);
+    }
+}
+
 /*
  * May a session of a thread count on this CPU?  Yes if session->limit, the only CPU that it may count on, is NULL or
  * `cpu`.

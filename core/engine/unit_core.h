@@ -49,6 +49,12 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
  */
 enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set);
 
+/* The unit of a meter, which is the unit's first member. */
+static inline struct upmu_unit *upmu_unit_of(struct upmu_meter *meter)
+{
+    return (struct upmu_unit *)(void *)meter;
+}
+
 /* Is the unit in the machine's list of open units?  The fields of `unit` are not read. */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
 

@@ -13,6 +13,12 @@
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
 
+/* Give a session that is in no list the last turn of its meter. */
+static inline void upmu_waiting_ticket(struct upmu_meter *meter, struct upmu_session *session)
+{
+    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+}
+
 /*
  * Let a started session wait: its state becomes WAITING, it is put into its list, and from `now_ns` on it has enabled
  * time only.

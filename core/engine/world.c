@@ -53,20 +53,18 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
 
         if (!tally || !upmu_bank_read(&meter->bank, counter, &value))
             continue;
-        UPMU_STORE(session->sequence, session->sequence + 1u);
-        UPMU_BARRIER();
+        upmu_session_begin_change(session);
         if (closed && upmu_tally_samples(tally)) {
             if (upmu_count_overflowed(meter->pmu, counter, value))
                 upmu_interrupt_raise(meter);
-            else if (loses) /* a carry may be lost: set the base so that the difference is below 2^32 */
-                UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
+            else if (loses)
+                upmu_count_drop_carry(tally, value);
         } else if (loses) {
             if (closed)
-                UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
+                upmu_count_drop_carry(tally, value);
             upmu_count_fold(meter, tally, counter, value);
         }
-        UPMU_BARRIER();
-        UPMU_STORE(session->sequence, session->sequence + 1u);
+        upmu_session_end_change(session);
     }
 }
 

@@ -186,8 +186,7 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 #endif
         return true;
     }
-    bank->faulted = address;
-    return false;
+    return upmu_bank_note_fault(bank, address);
 }
 
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
@@ -249,8 +248,7 @@ static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address
     upmu_bank_counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;
-    bank->faulted = address;
-    return false;
+    return upmu_bank_note_fault(bank, address);
 }
 
 /*
@@ -293,9 +291,22 @@ static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uin
     upmu_bank_counted(bank)->writes++;
     if (__builtin_expect(is_there && port_wrmsr(bank->port, bank->rows[row].address, value), 1))
         return true;
-    bank->faulted = bank->rows[row].address;
-    return false;
+    return upmu_bank_note_fault(bank, bank->rows[row].address);
 }
+
+#if UPMU_UNCORE
+
+/* Write a register of all boxes.  The shadow of a counter is the sum of the boxes' counts. */
+static inline bool write_boxes(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    if (!upmu_box_write(bank, row, value))
+        return false;
+    if (upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_COUNTER)
+        bank->shadow[row] = value * bank->boxes;
+    return true;
+}
+
+#endif
 
 /*
  * As write_register(), for a bank that is not `direct`: the register may be in the boxes of a unit or in a page of a
@@ -305,7 +316,7 @@ static UPMU_APART bool command_odd(struct upmu_bank *bank, unsigned row, uint64_
 {
 #if UPMU_UNCORE
     if (bank->type)
-        return upmu_box_write(bank, row, value);
+        return write_boxes(bank, row, value);
 #endif
 #if UPMU_BACKEND_PARAVIRT
     if (upmu_shared_page_is(bank))
@@ -1120,17 +1131,17 @@ static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bo
 
 static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool begins, uint64_t *out_value)
 {
+    unsigned row = bank->pmu->counter[index].value_row;
     uint32_t reset = bank->reset;
     uint64_t doubtful;
     bool zero, fine = upmu_box_count(bank, index, begins, &zero, &doubtful, out_value);
 
     if (__builtin_expect(zero, 0) && !begins) {
         fine = look_for_reset(bank, index, doubtful && (bank->missed >> index & 1u)) && fine;
-        if ((bank->reset & ~reset) >> index & 1u) { /* the reset was counted as a wrap: subtract those events */
+        if ((bank->reset & ~reset) >> index & 1u) /* the reset was counted as a wrap: subtract those events */
             *out_value -= doubtful;
-            bank->shadow[bank->pmu->counter[index].value_row] = *out_value;
-        }
     }
+    bank->shadow[row] = *out_value;
     return fine;
 }
 
@@ -1193,8 +1204,7 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
     bank->accesses.writes++;
     if (port_wrmsr(bank->port, address, value))
         return true;
-    bank->faulted = address;
-    return false;
+    return upmu_bank_note_fault(bank, address);
 }
 
 #endif

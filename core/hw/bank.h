@@ -22,6 +22,7 @@
 #define UPMU_ROW_PUT_OFF (1u << 2)   /* a select is idle; its shadow is written when its counter opens */
 #define UPMU_ROW_SHADOWED (1u << 3)  /* the register has a shadow; only such a register can be KNOWN or PUT_OFF */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be accessed at all */
+
 /* the register has bits that upmu does not own: they are read before each write, and written back */
 #define UPMU_ROW_MIXED (1u << 5)
 #define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters in bank->others: the host may change these bits */
@@ -120,6 +121,13 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
  */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
+/* Note the address of a register that has faulted.  Returns false, as the function does that met the fault. */
+static inline bool upmu_bank_note_fault(struct upmu_bank *bank, uint32_t address)
+{
+    bank->faulted = address;
+    return false;
+}
+
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
 {
     return bank->state[row] & UPMU_ROW_KNOWN;
@@ -132,10 +140,29 @@ static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
 }
 
 /*
+ * Forget the found value of a register: another owner restores or changes it.  Only a value that the next write finds
+ * is restored at the end.
+ */
+static inline void upmu_bank_spare_row(struct upmu_bank *bank, unsigned row)
+{
+    bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+}
+
+/*
+ * Begin a life of the bank's CPU or unit, with a number that no earlier life of the machine had: a program that was
+ * loaded in an earlier life (upmu_program.seen) is compared anew.
+ */
+static inline void upmu_bank_begin_life(struct upmu_bank *bank, uint32_t life)
+{
+    bank->version += (uint64_t)life << 40;
+}
+
+/*
  * Make all registers unknown that other CPUs of bank->domain see.  `mine`: this bank is to restore the values that
  * these registers held before the first CPU of the domain took over; else another CPU restores them.
  */
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
+
 /* The last CPU of the domain leaves: the domain forgets the found values, but for those that were not restored. */
 void upmu_bank_leave(const struct upmu_bank *bank);
 
@@ -341,6 +368,12 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
  */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
+
+/* Let counters that a handler has stopped stay closed: their sessions have left them meanwhile. */
+static inline void upmu_bank_keep_closed(struct upmu_bank *bank, uint32_t counters)
+{
+    __atomic_fetch_and(&bank->stopped, ~counters, __ATOMIC_RELAXED);
+}
 
 /*
  * Return the enable bits that counters of *counters have in the register of a row, and remove these counters from

@@ -17,8 +17,7 @@ static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu
     ++*reads;
     if (__builtin_expect(port_rdmsr(port, address, out_value), 1))
         return true;
-    bank->faulted = address;
-    return false;
+    return upmu_bank_note_fault(bank, address);
 }
 
 #endif

@@ -111,10 +111,8 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 
         aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
-            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) || (gone && value == gone)) {
-            bank->faulted = bank->rows[row].address;
-            return false;
-        }
+            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) || (gone && value == gone))
+            return upmu_bank_note_fault(bank, bank->rows[row].address);
         if (!known)
             sum |= value;
         else if (!found)
@@ -224,8 +222,7 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
             !(quick ? read_halves(bank, &place, seen, second ? box->second : (uint32_t)box->base, &value)
                     : read_whole(bank, row, place, seen, box, &value)) ||
             (value == gone && gone && begins)) {
-            bank->faulted = place.address;
-            fine = false;
+            fine = upmu_bank_note_fault(bank, place.address);
         } else if (__builtin_expect(value == gone && gone, 0)) {
             bank->lacks |= UPMU_BIT32(counter);
             bank->missed |= UPMU_BIT32(counter);
@@ -240,7 +237,6 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
             *last = value;
         }
     }
-    bank->shadow[row] = sum;
     *out_zero = zero;
     *out_doubtful = doubtful;
     *out_value = sum;
@@ -257,9 +253,8 @@ bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
         aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (!upmu_space_read(bank->port, &place, &bank->accesses.reads, &now)) {
-            bank->faulted = bank->rows[row].address;
             *out_fault = true;
-            return false;
+            return upmu_bank_note_fault(bank, bank->rows[row].address);
         }
         if ((now ^ value) & bits)
             return false;
@@ -286,14 +281,11 @@ bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
         aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
-            bank->faulted = bank->rows[row].address;
-            fine = false;
+            fine = upmu_bank_note_fault(bank, bank->rows[row].address);
         } else {
             begin_from(bank, row, bank->of.box + i, value);
         }
     }
-    if (fine && class->kind == UPMU_KIND_COUNTER)
-        bank->shadow[row] = value * bank->boxes;
     return fine;
 }
 

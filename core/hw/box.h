@@ -54,12 +54,13 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 /*
- * Read a counter in all boxes: add what each box has counted since its last look to a sum of 64 bits (the shadow of the
- * counter's row).  A box that is gone, or whose counter has gone back, adds nothing, and sets the counter's bit in
- * bank->lacks; also in bank->reset if the counter has gone back, in bank->missed if the box is gone.  `begins`: a count
- * begins with this look, so only a free-running counter adds what it has counted before, and a box that is gone is a
- * fault.  *out_zero: the counter of a box holds 0; *out_doubtful: what such boxes added now, which is wrong if they
- * were reset.  Returns false where a box faulted; *out_value has the sum with what the other boxes added.
+ * Read a counter in all boxes: add what each box has counted since its last look to a sum of 64 bits, which is the
+ * shadow of the counter's row: the caller stores the new sum there.  A box that is gone, or whose counter has gone
+ * back, adds nothing, and sets the counter's bit in bank->lacks; also in bank->reset if the counter has gone back, in
+ * bank->missed if the box is gone.  `begins`: a count begins with this look, so only a free-running counter adds what
+ * it has counted before, and a box that is gone is a fault.  *out_zero: the counter of a box holds 0; *out_doubtful:
+ * what such boxes added now, which is wrong if they were reset.  Returns false where a box faulted; *out_value has the
+ * sum with what the other boxes added.
  */
 bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
                     uint64_t *out_value);

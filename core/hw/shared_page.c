@@ -65,7 +65,7 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
     if (!upmu_shared_page_is(bank))
         return true;
     page = port_shared_page(bank->port, &physical);
-    bank->faulted = UPMU_PV_MAP;
+    (void)upmu_bank_note_fault(bank, UPMU_PV_MAP); /* what each refusal below names */
     UPMU_STORE(bank->fresh, 0);
     if (page)
         memset(page, 0, sizeof *page);
@@ -178,16 +178,14 @@ bool upmu_shared_page_read(struct upmu_bank *bank, unsigned row, uint64_t *out_v
 {
     if (read_field(bank, &bank->rows[row], out_value))
         return true;
-    bank->faulted = bank->rows[row].address;
-    return false;
+    return upmu_bank_note_fault(bank, bank->rows[row].address);
 }
 
 bool upmu_shared_page_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (write_field_of(bank, &bank->rows[row], value))
         return true;
-    bank->faulted = bank->rows[row].address;
-    return false;
+    return upmu_bank_note_fault(bank, bank->rows[row].address);
 }
 
 #endif

@@ -118,7 +118,7 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
     fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
         upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
-    cpu->meter.slot[counter].tag = 0;
+    upmu_meter_forget_value(&cpu->meter, counter);
     return fine;
 }
 
@@ -138,7 +138,7 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
                 others |= upmu_meter_tagged(&cpu->meter, tally);
     for (uint32_t rest = cpu->meter.left & ~others; rest; rest &= rest - 1u)
         if (clear_one(cpu, upmu_bits_lowest(rest)))
-            cpu->meter.left &= ~(rest & (0u - rest));
+            upmu_meter_cleared(&cpu->meter, rest & (0u - rest));
 }
 
 /*
