@@ -240,6 +240,7 @@ static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
             status = UPMU_ERR_PORT;
     thread = UPMU_THREADS ? meter->cpu->current : NULL;
     if (thread) {
+        upmu_thread_clock_turn(thread, false, upmu_meter_now(meter));
         meter->cpu->current = NULL;
         UPMU_STORE(thread->cpu, NULL);
     }

@@ -139,14 +139,15 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
 static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
                         const struct upmu_meter *meter)
 {
-    uint64_t enabled_ns;
+    uint64_t enabled_ns, missed_ns, apart_ns;
 
     UPMU_STORE(tally->gap_ns, 0);
     if (!UPMU_THREADS)
         return;
-    UPMU_STORE(tally->gap_ns,
-               0 - upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns));
-    UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
+    missed_ns = upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
+    apart_ns = meter ? 0 : upmu_thread_apart(session);
+    UPMU_STORE(tally->gap_ns, 0 - missed_ns - apart_ns);
+    UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns + apart_ns);
 }
 
 /* Store an event in a set.  Its sampling attributes have been checked. */
@@ -427,7 +428,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
     }
     /* A session that has a target but no thread is just being taken from its target: UPMU_ERR_BUSY. */
     call->status = UPMU_ERR_BUSY;
-    if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+    if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || !upmu_session_hold_here(session))
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
     if (thread) {
@@ -443,7 +444,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
     }
     /* After a detach the session is its owner's, and may be freed: store nothing in it. */
     if (!call->detaches || call->status != UPMU_OK)
-        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+        upmu_session_release(session);
 }
 
 /* Run a call on the CPU that drives its meter.  If no CPU does (a unit), nothing is run, and call->status stays. */
@@ -670,8 +671,11 @@ static enum upmu_status start_work(const struct upmu_call *call)
     struct upmu_session *session = call->session;
     enum upmu_status status;
 
-    if (is_started(session))
+    if (is_started(session)) {
+        if (UPMU_THREADS && call->meter)
+            upmu_thread_spare(call->meter, session); /* the call has linked it */
         return UPMU_OK;
+    }
     if ((!UPMU_THREADS || call->meter) && !call->meter->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     begin_start(session);
@@ -682,6 +686,8 @@ static enum upmu_status start_work(const struct upmu_call *call)
     status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
     upmu_waiting_admit(call->meter, false);
+    if (upmu_session_waits(session))
+        upmu_thread_spare(call->meter, session);
     return status;
 }
 
@@ -709,6 +715,8 @@ static enum upmu_status stop_work(const struct upmu_call *call)
 
     if (call->meter)
         upmu_waiting_admit(call->meter, false);
+    else
+        upmu_thread_stopped(call->session);
     return status;
 }
 
@@ -805,6 +813,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
+    upmu_thread_settle(call->session);
     upmu_session_untie(call->session);
     if (UPMU_THREADS && !call->listed)
         upmu_thread_release(thread);

@@ -213,7 +213,7 @@ struct upmu_meter {
     const struct upmu_pmu *pmu; /* the kind of PMU; NULL: this CPU has none */
     struct upmu_cpu *cpu;       /* the CPU that drives the PMU; of a unit that no CPU drives: NULL */
     /* private, what is used most first */
-    struct upmu_session *sessions;      /* list of the sessions here, also of threads that run here: linked by `next` */
+    struct upmu_session *sessions;      /* list of the sessions here, linked by `next`: those of threads come first */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     struct upmu_place_work *work;       /* working memory for placements here; NULL: they use the stack */
     uint8_t domain_number;              /* number of this CPU in `domain` */
@@ -244,9 +244,10 @@ struct upmu_meter {
     uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*
-     * First and last session of three lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set.
+     * First and last session of lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set; [3]
+     * and [4] as [0] and [1], of sessions of the thread that runs here.
      */
-    struct upmu_session *waiting[3], *last_waiting[3];
+    struct upmu_session *waiting[5], *last_waiting[5];
 #if UPMU_WORLDS
     uint8_t worlds;                     /* not 0: a session of one world was linked here */
     uint8_t in_guest;                   /* a guest runs */

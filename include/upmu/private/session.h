@@ -209,7 +209,11 @@ struct upmu_session {
     struct upmu_set *sets;     /* first set of its chain, which is in rising order of numbers */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was chosen to be active next, until the switch to it; else NULL */
-    uint64_t started_ns;       /* time up to which enabled_ns is right; it runs while the target is here */
+    /*
+     * Time up to which enabled_ns is right; it runs while the target is here.  Of a session of a thread that waits and
+     * is linked to no meter: the value of the thread's clock (upmu_thread.clock) up to which enabled_ns is right.
+     */
+    uint64_t started_ns;
     uint64_t running_ns;       /* when the active set was loaded last */
     uint64_t enabled_ns;       /* enabled time up to started_ns */
     uint32_t counters;         /* counters of the active set's placement; 0: not placed */
@@ -229,8 +233,8 @@ struct upmu_session {
     struct upmu_session *next_page;   /* next session in the list upmu_cpu.pages */
     const struct upmu_callers *callers; /* or NULL: records have no callers */
     struct upmu_session **link_of_thread; /* the pointer in the list thread->sessions that points to this session */
-    struct upmu_session *next_started, *before_started; /* in the list thread->started for its limit; NULL: in none */
-    struct upmu_session *next_list; /* of the first session in such a list: the first one in the next limit's list */
+    struct upmu_session *next_started, *before_started; /* in a list of thread->started; NULL: in none */
+    struct upmu_session *next_list; /* of the first session in such a list: the first one in the next list */
     struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
     /* public again */
     struct upmu_ring ring;
@@ -244,10 +248,16 @@ struct upmu_thread {
     void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */
-    struct upmu_session *started;  /* all started ones of these, and some stopped ones: a list for each limit */
+    struct upmu_session *started;  /* all started ones of these, and some stopped ones: upmu_thread_list() */
     struct upmu_cpu *cpu;          /* where it runs while it is monitored, or NULL; that CPU alone changes this */
     volatile uint32_t held;        /* a call walks or changes these lists */
-    uint8_t unjoined;              /* it runs, but some of its sessions may not be in the list of that CPU */
+    volatile uint16_t turns;       /* counts up twice at each start and stop of `clock`: bit 1 is set while it runs */
+    uint8_t unjoined;              /* it runs, but some of its started sessions may not be linked to that CPU */
+    /*
+     * The time for which it has run where it was monitored: low and high half.  While the clock runs, the time of the
+     * machine's clock has to be added.
+     */
+    uint32_t clock[2];
     uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
 };
 
