@@ -120,7 +120,8 @@ static inline void upmu_features_end(struct upmu_cpu *cpu)
 /* A session leaves its CPU: take its page out of the CPU's list, and write it.  In a local bracket. */
 static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    upmu_user_page_leave(cpu, session);
+    if (UPMU_USER_PAGES && session->page_open)
+        upmu_user_page_leave(cpu, session);
 }
 
 /*

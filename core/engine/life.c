@@ -151,6 +151,15 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     return status;
 }
 
+/* Start or stop the clock of the thread that runs on a CPU, if sessions need it. */
+static void turn_clock(struct upmu_meter *meter, bool runs)
+{
+    struct upmu_thread *thread = UPMU_THREADS && !upmu_meter_is_unit(meter) ? meter->cpu->current : NULL;
+
+    if (thread && (!runs || UPMU_LOAD(thread->unjoined)))
+        upmu_thread_clock_turn(thread, runs, upmu_meter_now(meter));
+}
+
 /*
  * Let handlers do nothing from now on.  Interrupts are expected of used counters that still run, as static sessions
  * leave them.
@@ -197,6 +206,7 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
     upmu_bracket_settle(meter);
     if (!upmu_meter_is_unit(meter) && !upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
+    turn_clock(meter, false);
     upmu_life_end(meter);
     return return_registers(meter) ? status : UPMU_ERR_PORT;
 }
@@ -214,6 +224,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
         upmu_features_wake(meter->cpu);
     UPMU_STORE(meter->live, 1);
     UPMU_BARRIER();
+    turn_clock(meter, true);
     return upmu_waiting_reload(meter, false);
 }
 

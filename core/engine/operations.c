@@ -103,8 +103,11 @@ static enum upmu_status start_work(const struct upmu_call *call)
     struct upmu_session *session = call->session;
     enum upmu_status status;
 
-    if (upmu_session_is_started(session))
+    if (upmu_session_is_started(session)) {
+        if (UPMU_THREADS && call->meter)
+            upmu_thread_spare(call->meter, session); /* the call has linked it */
         return UPMU_OK;
+    }
     if ((!UPMU_THREADS || call->meter) && !call->meter->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     begin_start(session);
@@ -115,6 +118,8 @@ static enum upmu_status start_work(const struct upmu_call *call)
     status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
     upmu_waiting_admit(call->meter, false);
+    if (upmu_session_waits(session))
+        upmu_thread_spare(call->meter, session);
     return status;
 }
 
@@ -142,6 +147,8 @@ static enum upmu_status stop_work(const struct upmu_call *call)
 
     if (call->meter)
         upmu_waiting_admit(call->meter, false);
+    else
+        upmu_thread_stopped(call->session);
     return status;
 }
 

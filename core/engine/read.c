@@ -18,6 +18,7 @@
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 #include "core/engine/special.h"
+#include "core/engine/thread_core.h"
 
 /* How often counts are read again in one read, at most: so many handlers or switches do not come meanwhile. */
 #define READ_ATTEMPTS 64u
@@ -90,18 +91,21 @@ struct remote_read {
 
 /*
  * Read count number `i` of a set into *count, with its times and quality.  `meter`: where the session was seen to be
- * linked, or NULL; `occupies`: whether the session was seen to run.  Returns false where a register faulted.
+ * linked, or NULL; `occupies`: whether the session was seen to run; `apart`: the caller holds the session, which may
+ * have enabled time by upmu_thread_apart().  Returns false where a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
-                     unsigned i, struct upmu_count *count)
+                     unsigned i, bool apart, struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
+    uint64_t apart_ns = UPMU_THREADS && apart ? upmu_thread_apart(session) : 0;
     unsigned counter = UPMU_LOAD(tally->counter);
     uint64_t due;
 
+    missed_ns += apart_ns;
     if (UPMU_THREADS)
-        count->enabled_ns -= UPMU_LOAD(set->estimate[i].since_ns);
+        count->enabled_ns += apart_ns - UPMU_LOAD(set->estimate[i].since_ns);
     count->raw = UPMU_LOAD(tally->total);
     count->reset = UPMU_LOAD(tally->reset);
     count->lost = UPMU_LOAD(tally->lost);
@@ -168,13 +172,22 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
         /* asked once for this count: the session's CPU may be starting it */
         bool occupies = upmu_session_occupies(session);
+        /* Of a session that waits for counters and is linked to no CPU, no call may change the times meanwhile. */
+        bool apart = UPMU_THREADS && !meter && upmu_session_waits(session);
 
         UPMU_BARRIER();
+        if (apart && !upmu_session_hold_here(session)) {
+            remote->status = UPMU_ERR_BUSY;
+            break;
+        }
         if (UPMU_THREADS && !is_here(session, meter, occupies))
             remote->status = UPMU_ERR_WRONG_CPU;
         else if (!(before & 1u) &&
-                 !read_one(session, meter, remote->set, occupies, remote->first + i, &remote->counts[i]))
+                 !read_one(session, meter, remote->set, occupies, remote->first + i, apart,
+                           &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
+        if (apart)
+            upmu_session_release(session);
         UPMU_BARRIER();
         if (!(before & 1u) && UPMU_LOAD(session->sequence) == before &&
             __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)

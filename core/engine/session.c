@@ -105,7 +105,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
     }
     /* A session that has a target but no thread is just being taken from its target: UPMU_ERR_BUSY. */
     call->status = UPMU_ERR_BUSY;
-    if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+    if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || !upmu_session_hold_here(session))
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, its thread does not end */
     if (thread) {
@@ -121,7 +121,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
     }
     /* After a detach the session's owner may free it at once: `held` is not cleared. */
     if (!call->detaches || call->status != UPMU_OK)
-        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+        upmu_session_release(session);
 }
 
 /* Run a call on the CPU that drives its meter.  If no CPU does (a unit), nothing is run, and call->status stays. */
@@ -254,6 +254,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
+    upmu_thread_settle(call->session);
     upmu_session_untie(call->session);
     if (UPMU_THREADS && !call->listed)
         upmu_thread_release(thread);

@@ -140,6 +140,36 @@ void upmu_session_rewind(struct upmu_session *session);
  */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
+/*
+ * For a session of a thread that waits and is linked to no meter: add to its enabled time what the clock of its thread
+ * has gone on since `started_ns`, and set `started_ns` to `clock_ns`, the clock's present value.  A session with a
+ * limit gets no time: its CPU links it whenever its thread runs there.
+ */
+void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns);
+
+/* Set `started_ns` of a session that begins to wait and is linked to no meter to a value of its thread's clock. */
+static inline void upmu_session_note(struct upmu_session *session, uint64_t clock_ns)
+{
+    UPMU_STORE(session->started_ns, clock_ns);
+}
+
+/*
+ * Hold a session: no switch and no tick links it, no other call works on it, and its thread does not end.  Returns
+ * false where another call has held it during all tries.
+ */
+bool upmu_session_hold_at_last(struct upmu_session *session);
+
+/* As upmu_session_hold_at_last(), with an inline first try. */
+static inline bool upmu_session_hold_here(struct upmu_session *session)
+{
+    return !__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE) || upmu_session_hold_at_last(session);
+}
+
+static inline void upmu_session_release(struct upmu_session *session)
+{
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+}
+
 /* Return the enabled time at `now_ns` of a session that runs: the sum so far, and the time since `started_ns`. */
 static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)
 {
@@ -239,6 +269,9 @@ void upmu_session_end(struct upmu_session *session);
 
 /* Index in meter->waiting of the list of sessions that run with an empty set: no counter leads to them. */
 #define UPMU_WAIT_EMPTY 2u
+
+/* Index in meter->waiting of the lists of sessions of the running thread; 1 more: of those that share. */
+#define UPMU_WAIT_THREAD 3u
 
 /*
  * Note in a set the session whose chain has it.  `session` NULL: the set is in no chain any more; its memory may

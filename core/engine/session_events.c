@@ -14,6 +14,7 @@
 #include "core/engine/reconcile.h"
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
+#include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 #include <upmu/world.h>
 
@@ -104,14 +105,15 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
 static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
                         const struct upmu_meter *meter)
 {
-    uint64_t enabled_ns;
+    uint64_t enabled_ns, missed_ns, apart_ns;
 
     UPMU_STORE(tally->gap_ns, 0);
     if (!UPMU_THREADS)
         return;
-    UPMU_STORE(tally->gap_ns,
-               0 - upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns));
-    UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
+    missed_ns = upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
+    apart_ns = meter ? 0 : upmu_thread_apart(session);
+    UPMU_STORE(tally->gap_ns, 0 - missed_ns - apart_ns);
+    UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns + apart_ns);
 }
 
 /*

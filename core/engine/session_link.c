@@ -36,8 +36,11 @@ void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set)
     set->session = session;
 }
 
+/* Sessions of threads stand before the others, so that a switch finds those of the thread that leaves. */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
+    struct upmu_session **link;
+
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
     /*
@@ -47,12 +50,15 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
     upmu_session_repeat_reads(session);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU from now on */
     upmu_session_lose_place(session);
-    session->next = meter->sessions;
-    session->link = &meter->sessions;
+    link = &meter->sessions;
+    while (!session->thread && *link && (*link)->thread)
+        link = &(*link)->next;
+    session->next = *link;
+    session->link = link;
     if (session->next)
         session->next->link = &session->next;
     UPMU_BARRIER();
-    meter->sessions = session;
+    *link = session;
 }
 
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
@@ -108,6 +114,8 @@ enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session
         status = session->error;
     } else if (upmu_session_waits(session) && meter) {
         upmu_session_enabled(session, upmu_meter_now(meter));
+    } else if (upmu_session_waits(session)) {
+        upmu_thread_settle(session);
     }
     upmu_waiting_end(session, UPMU_SESSION_STOPPED);
     return status;
@@ -120,7 +128,7 @@ enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_sessio
 
     if (UPMU_THREADS && thread && !listed && !upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
-    if (UPMU_THREADS && thread && __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+    if (UPMU_THREADS && thread && !upmu_session_hold_here(session)) {
         if (!listed)
             upmu_thread_release(thread);
         return UPMU_ERR_BUSY;

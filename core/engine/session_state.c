@@ -23,6 +23,28 @@ void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
     UPMU_STORE(session->started_ns, now_ns);
 }
 
+#if UPMU_THREADS
+
+void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns)
+{
+    if (!session->limit)
+        UPMU_STORE(session->enabled_ns, session->enabled_ns + (clock_ns - session->started_ns));
+    upmu_session_note(session, clock_ns);
+}
+
+/* Number of tries to hold a session; a read holds it for a moment. */
+#define HOLD_TRIES 1000u
+
+bool upmu_session_hold_at_last(struct upmu_session *session)
+{
+    for (unsigned i = 0; i < HOLD_TRIES; i++)
+        if (!__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+#endif
+
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 {
     if (UPMU_THREADS || UPMU_SETS) {
@@ -41,8 +63,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
     uint64_t enabled_ns = UPMU_LOAD(session->enabled_ns), ran_ns = UPMU_LOAD(set->duration_ns);
     bool occupies = upmu_session_occupies(session); /* a session that is to be masked (`full`) still runs */
 
-    if (occupies || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
-                  !is_asleep(session)))
+    if (occupies || (UPMU_THREADS && UPMU_LOAD(session->queued) && upmu_session_waits(session) && !is_asleep(session)))
         enabled_ns += now_ns - UPMU_LOAD(session->started_ns);
     if (occupies && set == upmu_active_seen(session))
         ran_ns += now_ns - UPMU_LOAD(session->running_ns);

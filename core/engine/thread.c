@@ -40,48 +40,27 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
  */
 #define SEARCHES 4u
 
-/*
- * Unlink the sessions of a thread from this CPU while a call holds the thread's list: find them in the list of all
- * sessions of the CPU.
- */
-static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu_thread *thread)
-{
-    struct upmu_session *next;
-    uint64_t now_ns = 0;
-
-    for (struct upmu_session *session = meter->sessions; session; session = next) {
-        next = session->next;
-        if (UPMU_LOAD(session->thread) == thread)
-            upmu_thread_unlink(meter, session, &now_ns);
-    }
-}
+/* How many sessions of each list of a thread a switch looks at and links that have no place in its plan. */
+#define COME_LOOKS 2u
 
 /*
- * Unlink from this CPU the sessions of the thread that leaves; end those that have no owner.  `now_ns`: the time, or 0
- * where it is not read yet.
+ * Unlink from this CPU the sessions of the thread that leaves, which stand with those of the thread that comes before
+ * all others; end those that have no owner.  The thread's list may be held elsewhere.
  */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
 {
-    struct upmu_session *session, *next, *dropped = NULL;
-    struct upmu_started walk;
+    struct upmu_session *next, *dropped;
 
-    if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
-        UPMU_STORE(thread->cpu, NULL);
-        return;
-    }
-    if (!upmu_thread_hold(thread)) {
-        unlink_unheld(meter, thread);
-        UPMU_STORE(thread->cpu, NULL);
-        return;
-    }
-    for (session = upmu_started_first(&walk, thread, meter->cpu); session; session = next) {
-        next = upmu_started_next(&walk, session);
-        if (session->meter == meter)
-            upmu_thread_unlink(meter, session, &now_ns);
+    for (struct upmu_session *session = meter->sessions; session && session->thread; session = next) {
+        next = session->next;
+        if (session->thread == thread)
+            upmu_thread_unlink(meter, session, now_ns);
     }
     UPMU_STORE(thread->cpu, NULL);
-    if (upmu_thread_any_dropped(meter->machine))
-        dropped = upmu_thread_take_dropped(thread);
+    if (!upmu_thread_any_dropped(meter->machine) || !__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) ||
+        !upmu_thread_hold(thread))
+        return;
+    dropped = upmu_thread_take_dropped(thread);
     upmu_thread_release(thread);
     if (dropped)
         upmu_thread_bury(dropped);
@@ -127,47 +106,105 @@ static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *
 }
 
 /*
- * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in if their last placement is
- * valid.  Sessions that are stopped leave the list of started ones.  If a call holds a session, it is left out, and
- * thread->unjoined is set.  Returns whether any session that was linked has no place in the plan.
+ * Plan in a session of the thread that comes.  The session is held meanwhile: another call may be changing its sets.
+ * Returns false where it is not planned in.
  */
-static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
+static inline bool plan_session_in(struct upmu_meter *meter, struct upmu_session *session)
 {
-    struct upmu_started walk;
-    struct upmu_session *session, *next;
+    bool planned;
+
+    if (!upmu_session_hold_here(session))
+        return false;
+    if (UPMU_SETS && session->switch_due)
+        upmu_thread_link(meter, session, 0);
+    planned = upmu_session_waits(session) && upmu_waiting_plan(meter, session);
+    upmu_session_release(session);
+    return planned;
+}
+
+/*
+ * Plan in the sessions of one list of the thread that comes, until COME_LOOKS sessions without a limit have no place in
+ * the plan.  Returns whether a session has none.  Not inlined: the walk over many lists needs the registers.
+ */
+static UPMU_APART bool plan_list_in(struct upmu_meter *meter, struct upmu_session *session)
+{
+    struct upmu_session *next;
+    unsigned looks = COME_LOOKS;
     bool waits = false;
 
-    for (session = upmu_started_first(&walk, thread, meter->cpu); session; session = next) {
-        next = upmu_started_next(&walk, session);
+    for (; session && looks; session = next) {
+        next = session->next_started;
         if (session->meter)
             continue;
-        if (!upmu_session_waits(session))
+        if (!upmu_session_waits(session)) {
             upmu_thread_unlist(session);
-        else if (!upmu_thread_join(meter, session))
-            UPMU_STORE(thread->unjoined, 1);
-        else if (session->state == UPMU_SESSION_WAITING)
-            waits |= !upmu_waiting_plan(meter, session);
+        } else if (!plan_session_in(meter, session)) {
+            waits = true;
+            looks -= !session->limit;
+        }
+    }
+    return waits;
+}
+
+/* plan_list_in() for each list of a thread, whose lists are held. */
+static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    const struct upmu_cpu *cpu = meter->cpu;
+    struct upmu_session *next;
+    bool waits = false;
+
+    for (struct upmu_session *list = thread->started; list; list = next) {
+        next = list->next_list;
+        if (upmu_thread_may_join(list, cpu))
+            waits |= plan_list_in(meter, list);
     }
     return waits;
 }
 
 /*
- * Search places for the sessions of a thread that were linked here and have none, until SEARCHES searches have failed.
- * The others wait.
+ * Link the first sessions of one list that are not planned in, and search places for them, until COME_LOOKS sessions
+ * without a limit have none: they wait here.  The others stay in the thread's list.
  */
-static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_thread *thread)
+static void find_list_places(struct upmu_meter *meter, struct upmu_thread *thread, struct upmu_session *session,
+                             unsigned *searches, uint32_t taken, uint64_t now_ns)
 {
-    unsigned searches = SEARCHES;
-    struct upmu_started walk;
-    struct upmu_session *session;
-    struct upmu_walk waiters = {0, NULL};
+    struct upmu_session *next;
+    unsigned kept = 0;
 
-    for (session = upmu_started_first(&walk, thread, meter->cpu); session;
-         session = upmu_started_next(&walk, session)) {
-        if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
+    for (; session; session = next) {
+        next = session->next_started;
+        if (!upmu_session_waits(session)) {
+            if (!session->meter)
+                upmu_thread_unlist(session);
             continue;
-        if (upmu_waiting_come(meter, session, searches != 0, &waiters))
-            searches -= upmu_session_waits(session);
+        }
+        if (session->queued)
+            continue;
+        if (kept == COME_LOOKS && !session->limit)
+            break;
+        if (!session->meter && !upmu_thread_join(meter, session, now_ns)) {
+            UPMU_STORE(thread->unjoined, 1);
+            continue;
+        }
+        if (upmu_waiting_come(meter, session, *searches != 0, taken, now_ns))
+            *searches -= upmu_session_waits(session);
+        kept += upmu_session_waits(session) && !session->limit;
+    }
+    if (session)
+        UPMU_STORE(thread->unjoined, 1);
+}
+
+/* find_list_places() for each list of the thread that has come, until SEARCHES searches in all have failed. */
+static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
+{
+    uint32_t taken = upmu_waiting_taken(meter);
+    unsigned searches = SEARCHES;
+    struct upmu_session *next;
+
+    for (struct upmu_session *list = thread->started; list; list = next) {
+        next = list->next_list;
+        if (upmu_thread_may_join(list, meter->cpu))
+            find_list_places(meter, thread, list, &searches, taken, now_ns);
     }
 }
 
@@ -194,8 +231,9 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
  */
 static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
-    bool held = upmu_thread_hold(next), waits = false, changes;
+    bool held = upmu_thread_hold(next), waits = false;
     struct upmu_session *dropped = NULL;
+    uint64_t now_ns;
 
     if (held && upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(next);
@@ -206,16 +244,22 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
         waits = plan_thread_in(meter, next);
     set_current(meter, next);
     if (meter->waiting[1])
-        upmu_waiting_fill(meter, prev);
-    changes = (meter->plan.outs | meter->plan.ins) != 0;
-    if (changes)
+        upmu_waiting_fill(meter, true);
+    if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
+        now_ns = meter->plan.now_ns;
+    } else {
+        now_ns = upmu_meter_now(meter);
+    }
     put_leavers(meter, prev);
-    unlink_all(meter, prev, changes ? meter->plan.now_ns : 0);
+    upmu_thread_clock_turn(prev, false, now_ns);
+    unlink_all(meter, prev, now_ns);
     if (waits)
-        find_places(meter, next);
+        find_places(meter, next, now_ns);
     else if (!meter->running)
         upmu_waiting_admit(meter, false);
+    if (UPMU_LOAD(next->unjoined) && meter->cpu->current)
+        upmu_thread_clock_turn(next, true, now_ns);
     if (held)
         upmu_thread_release(next);
     if (dropped)
@@ -425,6 +469,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
     if (thread->cpu) { /* the thread ends on the CPU where it runs: no thread with sessions runs there now */
         thread->cpu->current = NULL;
         UPMU_STORE(thread->cpu, NULL);
+        upmu_thread_clock_turn(thread, false, 0); /* no session needs the time any more */
     }
     upmu_thread_release(thread);
     if (cpu && upmu_bracket_enter(&cpu->meter, &irq) == UPMU_OK)

@@ -6,6 +6,7 @@
 #ifndef UPMU_CORE_THREAD_CORE_H
 #define UPMU_CORE_THREAD_CORE_H
 
+#include "core/engine/meter.h"
 #include "core/engine/session_core.h"
 
 /*
@@ -39,21 +40,11 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
 /*
- * Put a session, unless it is there, at the end of the thread's list of started sessions that have its limit; switches
- * walk these lists.  The caller holds the thread's list.
+ * Put a session, unless it is there, at the end of its list of the thread's started sessions.  The sessions with one
+ * limit (upmu_session_limit_cpu()) that share have a list, and those that do not; the lists of those that do not stand
+ * first.  Switches walk these lists.  The caller holds the thread's list.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
-
-/* A CPU leaves: the thread that runs there runs on no CPU of the library's. */
-static inline void upmu_thread_leave_cpu(struct upmu_cpu *cpu)
-{
-    struct upmu_thread *thread = UPMU_THREADS ? cpu->current : NULL;
-
-    if (thread) {
-        cpu->current = NULL;
-        UPMU_STORE(thread->cpu, NULL);
-    }
-}
 
 /*
  * May a session of a thread count on this CPU?  Yes if session->limit, the only CPU that it may count on, is NULL or
@@ -64,47 +55,76 @@ static inline bool upmu_thread_may_join(const struct upmu_session *session, cons
     return !session->limit || session->limit == cpu;
 }
 
-/* A walk over those started sessions of a thread that may count on `cpu`.  The caller holds the thread's list. */
-struct upmu_started {
-    const struct upmu_cpu *cpu;
-    struct upmu_session *lists; /* the first sessions of the lists that are not walked yet, linked by next_list */
-};
+/* ---- The clock of a thread ---- */
 
-/* Go to the next list whose sessions may count on the walk's CPU, and return its first session; NULL: there is none. */
-static inline struct upmu_session *upmu_started_list(struct upmu_started *walk)
+/*
+ * The clock goes while the thread runs on a CPU that is at work and some of its started sessions may not be linked to
+ * that CPU (thread->unjoined).  That CPU alone starts and stops it.  The clock has the enabled time of these sessions.
+ * Other CPUs read it by upmu_thread_clock_seen().
+ */
+#define UPMU_CLOCK_CHANGES 1u /* bit of thread->turns: the two halves do not belong together */
+#define UPMU_CLOCK_RUNS 2u
+
+static inline uint64_t upmu_thread_clock_value(const struct upmu_thread *thread)
 {
-    struct upmu_session *first;
-
-    while ((first = walk->lists) != NULL) {
-        walk->lists = first->next_list;
-        if (upmu_thread_may_join(first, walk->cpu))
-            break;
-    }
-    return first;
+    return (uint64_t)thread->clock[1] << 32 | thread->clock[0];
 }
 
-static inline struct upmu_session *upmu_started_first(struct upmu_started *walk, const struct upmu_thread *thread,
-                                                      const struct upmu_cpu *cpu)
+/* Returns the value of the clock at `now_ns`, on the CPU where the thread runs, or in a switch to it or from it. */
+static inline uint64_t upmu_thread_clock(const struct upmu_thread *thread, uint64_t now_ns)
 {
-    walk->cpu = cpu;
-    walk->lists = thread->started;
-    return upmu_started_list(walk);
+    return upmu_thread_clock_value(thread) + (thread->turns & UPMU_CLOCK_RUNS ? now_ns : 0);
+}
+
+/* Start the clock (`runs`), or stop it, at `now_ns`.  Nothing is done to a clock that runs already, or stands still. */
+static inline void upmu_thread_clock_turn(struct upmu_thread *thread, bool runs, uint64_t now_ns)
+{
+    uint64_t value = upmu_thread_clock_value(thread) + (runs ? 0 - now_ns : now_ns);
+    uint16_t turns = thread->turns;
+
+    if (!(turns & UPMU_CLOCK_RUNS) != runs)
+        return;
+    UPMU_STORE(thread->turns, (uint16_t)(turns + 1u));
+    __atomic_store_n(&thread->clock[0], (uint32_t)value, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->clock[1], (uint32_t)(value >> 32), __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->turns, (uint16_t)(turns + 2u), __ATOMIC_RELEASE);
+}
+
+/* A CPU leaves: the thread that runs there runs on no CPU of the library's. */
+static inline void upmu_thread_leave_cpu(struct upmu_cpu *cpu)
+{
+    struct upmu_thread *thread = UPMU_THREADS ? cpu->current : NULL;
+
+    if (thread) {
+        upmu_thread_clock_turn(thread, false, upmu_meter_now(&cpu->meter));
+        cpu->current = NULL;
+        UPMU_STORE(thread->cpu, NULL);
+    }
 }
 
 /*
- * Return the session of the walk that follows `session`; NULL: there is none.  To be called before `session` leaves its
- * list.
+ * Returns the present value of the clock, on any CPU.  The caller holds a session of the thread, which does not end
+ * meanwhile.
  */
-static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, const struct upmu_session *session)
-{
-    return session->next_started ? session->next_started : upmu_started_list(walk);
-}
+uint64_t upmu_thread_clock_seen(const struct upmu_thread *thread, const struct upmu_machine *machine);
+
+/*
+ * Returns the enabled time that a session has beside enabled_ns because it waits, linked to no CPU, while its thread
+ * runs; else 0.  The caller holds the session.
+ */
+uint64_t upmu_thread_apart(const struct upmu_session *session);
+
+/* A session that is linked to no CPU ends to wait: its enabled time is up to now.  The caller holds the session. */
+void upmu_thread_settle(struct upmu_session *session);
 
 /*
  * Take a stopped session out of its thread's list of started ones, which switches walk.  The caller holds the thread's
  * list.
  */
 void upmu_thread_unlist(struct upmu_session *session);
+
+/* upmu_thread_unlist() for a session that was stopped while it was linked to no CPU, if the thread's list is free. */
+void upmu_thread_stopped(struct upmu_session *session);
 
 /*
  * Mark a session as started whose thread does not run: the next switch to the thread links it to the CPU.  Returns
@@ -139,14 +159,41 @@ void upmu_thread_bury(struct upmu_session *dropped);
 
 /*
  * Link a session of the running thread to this CPU; the next plan may run the session.  Returns false where a call
- * holds the session.  The caller holds the thread's list.
+ * holds the session.  The caller holds the thread's list.  `now_ns`: the time, if the thread's clock runs.
  */
-bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
+
+/* upmu_thread_join() for a session that the caller holds, too. */
+void upmu_thread_link(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
 /*
- * Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on.  *now_ns
- * is 0 or the present time; if it is 0 and the time is needed, it is read and stored there, for the next call.
+ * Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from `now_ns` on, the
+ * present time.
  */
-void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t *now_ns);
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
+
+/*
+ * Of the sessions of the running thread that wait, so many of a kind are linked to the CPU after a tick, as the
+ * candidates for counters that become free; after a switch fewer are.  The others are unlinked, and wait in the lists
+ * of the thread.  Sessions with a limit are always linked.
+ */
+#define UPMU_KEPT 4u
+#define UPMU_KEPT_SHARING 8u
+
+/*
+ * Before a tick's work, and where nothing runs: link waiting sessions of `thread`, which runs here, from the front of
+ * the thread's lists, until there are as many candidates as are kept.  Sessions of that thread that have no owner end.
+ */
+void upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread);
+
+/*
+ * After a tick's work: waiting sessions of `thread`, which runs here, with a ticket above `last`, which the tick has
+ * given, go to the end of the thread's lists if others wait there, and candidates that are too many are unlinked;
+ * others take their place.
+ */
+void upmu_thread_rotate(struct upmu_meter *meter, struct upmu_thread *thread, uint32_t last);
+
+/* Unlink a session of the running thread that has begun to wait, if there are as many candidates as are kept. */
+void upmu_thread_spare(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a session of a thread comes from the lists of its thread (thread_list.c) to the list of a CPU (session_link.c),
- * and leaves that list.
+ * and leaves that list; which sessions that wait are linked to the CPU as candidates.
  */
+#include "core/engine/features.h"
 #include "core/engine/meter.h"
 #include "core/engine/reconcile.h"
 #include "core/engine/session_core.h"
@@ -23,26 +24,36 @@ void upmu_thread_bury(struct upmu_session *dropped)
     }
 }
 
-void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t *now_ns)
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
         UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    if (session->queued && session->state == UPMU_SESSION_WAITING) {
-        if (!*now_ns)
-            *now_ns = upmu_meter_now(meter);
-        upmu_session_enabled(session, *now_ns);
+    upmu_features_detach(meter->cpu, session); /* the session's page gets the time when the session stopped */
+    if (session->state == UPMU_SESSION_WAITING) {
+        if (session->queued)
+            upmu_session_enabled(session, now_ns);
+        upmu_session_note(session, upmu_thread_clock(session->thread, now_ns));
     }
     upmu_session_unlink(meter, session);
 }
 
-bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
+void upmu_thread_link(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
-        return false;
+    uint64_t clock_ns = upmu_thread_clock(session->thread, now_ns);
+
+    if (clock_ns != session->started_ns && upmu_session_waits(session))
+        upmu_session_settle(session, clock_ns);
     upmu_session_link(meter, session);
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     if (UPMU_SETS && session->switch_due)
         upmu_sets_advance(session, NULL);
+}
+
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
+{
+    if (!upmu_session_hold_here(session))
+        return false;
+    upmu_thread_link(meter, session, now_ns);
+    upmu_session_release(session);
     return true;
 }
 
@@ -53,27 +64,31 @@ enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session
 
     if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)
         return UPMU_OK;
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+    if (!upmu_session_hold_here(session))
         return UPMU_ERR_BUSY;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
     if (thread && !__atomic_load_n(&session->meter, __ATOMIC_RELAXED) && UPMU_LOAD(thread->cpu) == meter->cpu &&
         upmu_thread_may_join(session, meter->cpu))
         status = upmu_thread_hold(thread) ? UPMU_OK : UPMU_ERR_BUSY;
     if (status == UPMU_OK) {
+        bool waits = upmu_session_waits(session);
+        uint64_t now_ns = waits ? upmu_meter_now(meter) : 0;
+
         upmu_thread_list(thread, session);
+        if (waits)
+            upmu_session_settle(session, upmu_thread_clock(thread, now_ns));
         upmu_session_link(meter, session);
-        if (upmu_session_waits(session))
-            upmu_waiting_begin(meter, session, upmu_meter_now(meter));
+        if (waits)
+            upmu_waiting_begin(meter, session, now_ns);
         upmu_thread_release(thread);
     }
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    upmu_session_release(session);
     return status;
 }
 
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
-    uint64_t now_ns = 0;
 
     if (upmu_session_occupies(session)) {
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
@@ -83,8 +98,150 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     }
     if (session->thread)
         UPMU_STORE(session->thread->unjoined, 1);
-    upmu_thread_unlink(meter, session, &now_ns);
+    upmu_thread_unlink(meter, session, upmu_meter_now(meter));
     return status;
+}
+
+/* ---- Candidates ---- */
+
+/* Returns how many sessions of the running thread without a limit wait here that share (1), or do not (0). */
+static unsigned count_candidates(const struct upmu_meter *meter, unsigned shares)
+{
+    unsigned count = 0;
+
+    for (const struct upmu_session *session = meter->waiting[UPMU_WAIT_THREAD + shares]; session;
+         session = session->next_waiting)
+        count += !session->limit;
+    return count;
+}
+
+static unsigned kept_candidates(unsigned shares)
+{
+    return shares ? UPMU_KEPT_SHARING : UPMU_KEPT;
+}
+
+/* Link sessions of a list of the thread's started ones, and let them wait, until there are as many as are kept. */
+static void fill_list(struct upmu_meter *meter, struct upmu_thread *thread, struct upmu_session *session,
+                      uint64_t *now_ns)
+{
+    unsigned count = count_candidates(meter, session->shares), kept = kept_candidates(session->shares);
+    struct upmu_session *next;
+
+    for (; session; session = next) {
+        next = session->next_started;
+        if (session->meter)
+            continue;
+        if (!upmu_session_waits(session)) {
+            upmu_thread_unlist(session);
+            continue;
+        }
+        if (!session->limit && count >= kept) {
+            UPMU_STORE(thread->unjoined, 1);
+            break;
+        }
+        if (!*now_ns)
+            *now_ns = upmu_meter_now(meter);
+        if (!upmu_thread_join(meter, session, *now_ns)) {
+            UPMU_STORE(thread->unjoined, 1);
+            continue;
+        }
+        if (upmu_session_waits(session))
+            upmu_waiting_begin(meter, session, *now_ns);
+        count += !session->limit;
+    }
+}
+
+/* upmu_thread_fill() while the thread's list is held.  *now_ns: the time, or 0 while it is not read. */
+static void fill_lists(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t *now_ns)
+{
+    struct upmu_session *next;
+
+    UPMU_STORE(thread->unjoined, 0);
+    for (struct upmu_session *list = thread->started; list; list = next) {
+        next = list->next_list;
+        if (upmu_thread_may_join(list, meter->cpu))
+            fill_list(meter, thread, list, now_ns);
+    }
+    if (!UPMU_LOAD(thread->unjoined) || (thread->turns & UPMU_CLOCK_RUNS))
+        return;
+    if (!*now_ns)
+        *now_ns = upmu_meter_now(meter);
+    upmu_thread_clock_turn(thread, true, *now_ns);
+}
+
+void upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    struct upmu_session *dropped = NULL;
+    uint64_t now_ns = 0;
+
+    if (!upmu_thread_hold(thread))
+        return;
+    if (upmu_thread_any_dropped(meter->machine))
+        dropped = upmu_thread_take_dropped(thread);
+    fill_lists(meter, thread, &now_ns);
+    upmu_thread_release(thread);
+    upmu_thread_bury(dropped);
+}
+
+/* Unlink a session of the running thread that waits: from now on its time is that of the thread's clock. */
+static void unlink_candidate(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
+{
+    UPMU_STORE(session->thread->unjoined, 1);
+    upmu_thread_clock_turn(session->thread, true, now_ns);
+    upmu_thread_unlink(meter, session, now_ns);
+}
+
+/*
+ * Unlink the sessions of the running thread in one list of meter->waiting whose tickets are above `last`, if others of
+ * the thread are unlinked, and put them at the end of the thread's list; and unlink the last ones of those that are too
+ * many.  The thread's list is held.
+ */
+static void spare_list(struct upmu_meter *meter, struct upmu_thread *thread, unsigned shares, uint32_t last,
+                       uint64_t *now_ns)
+{
+    struct upmu_session *session = meter->last_waiting[UPMU_WAIT_THREAD + shares], *next;
+    unsigned count = count_candidates(meter, shares), kept = kept_candidates(shares);
+    unsigned spared = count > kept ? count - kept : 0, renewed = 0;
+    bool others = UPMU_LOAD(thread->unjoined);
+
+    for (; session && (session->limit || session->ticket > last || renewed < spared); session = session->before_waiting)
+        renewed += !session->limit;
+    if (!renewed || (!others && !spared))
+        return;
+    if (!*now_ns)
+        *now_ns = upmu_meter_now(meter);
+    session = session ? session->next_waiting : meter->waiting[UPMU_WAIT_THREAD + shares];
+    for (; session; session = next) {
+        next = session->next_waiting;
+        if (session->limit)
+            continue;
+        if (session->ticket > last) {
+            upmu_thread_unlist(session);
+            upmu_thread_list(thread, session);
+        }
+        unlink_candidate(meter, session, *now_ns);
+    }
+}
+
+void upmu_thread_rotate(struct upmu_meter *meter, struct upmu_thread *thread, uint32_t last)
+{
+    uint64_t now_ns = 0;
+
+    if (!upmu_thread_hold(thread))
+        return;
+    for (unsigned shares = 0; shares < 2; shares++)
+        spare_list(meter, thread, shares, last, &now_ns);
+    if (UPMU_LOAD(thread->unjoined))
+        fill_lists(meter, thread, &now_ns);
+    upmu_thread_release(thread);
+}
+
+void upmu_thread_spare(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (!session->thread || session->limit || !session->queued || !upmu_session_waits(session) ||
+        count_candidates(meter, session->shares) <= kept_candidates(session->shares))
+        return;
+    unlink_candidate(meter, session, session->started_ns);
 }
 
 #else
@@ -97,6 +254,12 @@ enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     return upmu_session_leave(meter, session, false);
+}
+
+void upmu_thread_spare(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
 }
 
 #endif

@@ -4,6 +4,7 @@
  * thread_join.c links sessions from them to a CPU.
  */
 #include "core/engine/thread_core.h"
+#include "core/hw/port_call.h"
 
 #if UPMU_THREADS
 
@@ -28,21 +29,21 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
 }
 
 /*
- * Return the address of the pointer to the first session of the list of started sessions for `limit` (a CPU, or NULL:
- * no limit).  The pointer is NULL if no started session has this limit.
+ * Return the address of the pointer to the first session of the list for a session: the list of those with its limit
+ * (a CPU, or NULL: no limit) that share as it does, or do not.  The pointer is NULL if there is no such list.
  */
-static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
+static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_session *session)
 {
     struct upmu_session **first = &thread->started;
 
-    while (*first && (*first)->limit != limit)
+    while (*first && ((*first)->limit != session->limit || (*first)->shares != session->shares))
         first = &(*first)->next_list;
     return first;
 }
 
 /*
- * Put a session at the end of the list of started sessions for its limit.  In the first session of a list,
- * `before_started` is the last session, so that the end is found without a walk.  NULL: the session is in no list.
+ * Put a session at the end of its list.  In the first session of a list, `before_started` is the last session, so that
+ * the end is found without a walk.  NULL: the session is in no list.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 {
@@ -50,10 +51,17 @@ void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 
     if (session->before_started)
         return;
-    first = find_list(thread, session->limit);
-    session->before_started = *first ? (*first)->before_started : session;
-    *(*first ? &session->before_started->next_started : first) = session;
-    (*first)->before_started = session;
+    first = find_list(thread, session);
+    if (*first) {
+        session->before_started = (*first)->before_started;
+        session->before_started->next_started = session;
+        (*first)->before_started = session;
+        return;
+    }
+    first = session->shares ? first : &thread->started;
+    session->before_started = session;
+    session->next_list = *first;
+    *first = session;
 }
 
 void upmu_thread_unlist(struct upmu_session *session)
@@ -62,7 +70,7 @@ void upmu_thread_unlist(struct upmu_session *session)
 
     if (!after)
         return;
-    first = find_list(session->thread, session->limit);
+    first = find_list(session->thread, session);
     if (*first != session) {
         after->next_started = before;
         (before ? before : *first)->before_started = after;
@@ -90,6 +98,50 @@ void upmu_thread_forget(struct upmu_session *session)
     UPMU_STORE(session->thread, NULL);
 }
 
+uint64_t upmu_thread_clock_seen(const struct upmu_thread *thread, const struct upmu_machine *machine)
+{
+    uintptr_t state = port_irq_save(machine->port);
+    uint32_t low, high;
+    uint64_t now_ns;
+    uint16_t turns;
+
+    /* Read the time between the two looks: else the clock could be started at a later time than that. */
+    do {
+        turns = __atomic_load_n(&thread->turns, __ATOMIC_ACQUIRE);
+        now_ns = turns & UPMU_CLOCK_RUNS ? port_clock_ns(machine->port) : 0;
+        low = __atomic_load_n(&thread->clock[0], __ATOMIC_ACQUIRE);
+        high = __atomic_load_n(&thread->clock[1], __ATOMIC_ACQUIRE);
+    } while ((turns & UPMU_CLOCK_CHANGES) || UPMU_LOAD(thread->turns) != turns);
+    port_irq_restore(machine->port, state);
+    return ((uint64_t)high << 32 | low) + now_ns;
+}
+
+uint64_t upmu_thread_apart(const struct upmu_session *session)
+{
+    const struct upmu_thread *thread = UPMU_LOAD(session->thread);
+
+    if (!thread || session->limit || !upmu_session_waits(session) ||
+        __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
+        return 0;
+    return upmu_thread_clock_seen(thread, session->machine) - UPMU_LOAD(session->started_ns);
+}
+
+void upmu_thread_settle(struct upmu_session *session)
+{
+    if (session->thread && upmu_session_waits(session))
+        upmu_session_settle(session, upmu_thread_clock_seen(session->thread, session->machine));
+}
+
+void upmu_thread_stopped(struct upmu_session *session)
+{
+    struct upmu_thread *thread = session->thread;
+
+    if (!thread || !upmu_thread_hold(thread))
+        return;
+    upmu_thread_unlist(session);
+    upmu_thread_release(thread);
+}
+
 enum upmu_status upmu_thread_start(struct upmu_session *session)
 {
     struct upmu_thread *thread = session->thread;
@@ -97,6 +149,7 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
     if (!upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
     upmu_thread_list(thread, session);
+    upmu_session_note(session, upmu_thread_clock_seen(thread, session->machine));
     UPMU_STORE(session->state, UPMU_SESSION_WAITING);
     UPMU_STORE(thread->unjoined, 1);
     upmu_thread_release(thread);
@@ -109,7 +162,7 @@ struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
-        if (!upmu_session_dropped(session) || session->meter)
+        if (!upmu_session_dropped(session) || __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
             continue;
         upmu_thread_forget(session);
         session->next_of_thread = dropped;
@@ -119,6 +172,22 @@ struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 }
 
 #else
+
+uint64_t upmu_thread_apart(const struct upmu_session *session)
+{
+    (void)session;
+    return 0;
+}
+
+void upmu_thread_settle(struct upmu_session *session)
+{
+    (void)session;
+}
+
+void upmu_thread_stopped(struct upmu_session *session)
+{
+    (void)session;
+}
 
 void upmu_thread_forget(struct upmu_session *session)
 {

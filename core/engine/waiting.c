@@ -71,6 +71,29 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
 
+/* A walk by ticket over the sessions that wait here: those of the CPU, and those of the thread that runs here. */
+struct waiters {
+    struct upmu_session *own, *threads; /* the next ones of both lists */
+};
+
+static struct waiters all_waiters(const struct upmu_meter *meter, unsigned shares)
+{
+    return (struct waiters){meter->waiting[shares], meter->waiting[UPMU_WAIT_THREAD + shares]};
+}
+
+/* Returns the next session of a walk, or NULL.  It may leave its list afterwards. */
+static struct upmu_session *next_waiter(struct waiters *walk)
+{
+    struct upmu_session *own = walk->own, *threads = walk->threads;
+
+    if (!threads || (own && own->ticket < threads->ticket)) {
+        walk->own = own ? own->next_waiting : NULL;
+        return own;
+    }
+    walk->threads = threads->next_waiting;
+    return threads;
+}
+
 /* Give a waiting session a new ticket, the highest one: it goes to the end of its list. */
 static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -265,7 +288,7 @@ static bool recall_counters(struct upmu_meter *meter)
  */
 static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    const struct upmu_session *other = meter->last_waiting[session->shares];
+    const struct upmu_session *other = meter->last_waiting[session->shares + (session->thread ? UPMU_WAIT_THREAD : 0)];
     uint32_t spared = 0;
 
     for (unsigned looks = SWITCH_LOOKS - 1u; other && looks; other = other->before_waiting, looks--) {
@@ -311,13 +334,63 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk)
+/*
+ * Could a search find a place for a waiting session?  The place must be beside all that runs if the session shares,
+ * else beside the sessions that do not share.
+ */
+static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    search = search && !was_refused(meter, session, false);
+    uint32_t taken = meter->running;
+    uint64_t corunners = meter->corunners;
+    bool others;
+
+    if (!session->shares)
+        taken = find_private(meter, &corunners, &others);
+    return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
+           could_fit(meter, upmu_active(session), taken, false) && !was_refused(meter, session, false);
+}
+
+/* Has the set an event of another PMU?  A search refuses it, and session->why says so. */
+static bool has_other_pmu(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
+            return true;
+    return false;
+}
+
+uint32_t upmu_waiting_taken(const struct upmu_meter *meter)
+{
+    uint64_t corunners;
+    bool others;
+
+    return find_private(meter, &corunners, &others);
+}
+
+/* A session waits because too few counters are free: say so in session->why. */
+static void note_counters(struct upmu_session *session)
+{
+    if (UPMU_LOAD(session->why.status) != UPMU_OK)
+        (void)upmu_session_refuse(session, UPMU_ERR_DOES_NOT_FIT);
+    UPMU_STORE(session->why.status, UPMU_ERR_DOES_NOT_FIT);
+    UPMU_STORE(session->why.collision, UPMU_COLLISION_COUNTERS);
+}
+
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint32_t taken,
+                       uint64_t now_ns)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    if (search && !has_other_pmu(meter, set)) {
+        search = could_fit(meter, set, taken, false);
+        if (!search)
+            note_counters(session);
+        search = search && is_worth_a_search(meter, session);
+    }
     if (search)
         (void)upmu_waiting_start(meter, session, false);
     else
-        upmu_waiting_join(meter, session, walk);
+        upmu_waiting_begin(meter, session, now_ns);
     return search;
 }
 
@@ -331,11 +404,10 @@ static bool admit_private(struct upmu_meter *meter)
     uint32_t last = meter->tickets;
     unsigned looks = SWITCH_LOOKS;
     bool searched = false, failed = false;
-    struct upmu_session *session, *next;
+    struct waiters walk = all_waiters(meter, 0);
+    struct upmu_session *session;
 
-    for (session = meter->waiting[0]; session && looks && session->ticket <= last && !failed;
-         session = next, looks--) {
-        next = session->next_waiting;
+    for (; looks && !failed && (session = next_waiter(&walk)) != NULL && session->ticket <= last; looks--) {
         if (!was_refused(meter, session, true)) {
             enum upmu_status status = try_start(meter, session, true);
 
@@ -383,58 +455,44 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     if (taken && (session->shares || (taken & meter->plan.come) || !upmu_program_fits(meter, set, corunners) ||
                   !(alone || (set->program.flags & UPMU_PROGRAM_FREE)) || !displace_sharers(meter, taken)))
         return false;
-    return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
+    if (!upmu_plan_fits(meter, set))
+        return false;
+    if (!session->meter)
+        upmu_thread_link(meter, session, 0);
+    return upmu_plan_in(meter, session, set);
 }
 
-/* Plan in the first sessions of meter->waiting[0], SWITCH_LOOKS at most, where their placements are valid. */
+/* Plan in the first sessions that wait and do not share, SWITCH_LOOKS at most, where their placements are valid. */
 static void fill_private(struct upmu_meter *meter)
 {
-    unsigned looks = SWITCH_LOOKS;
+    struct waiters walk = all_waiters(meter, 0);
+    struct upmu_session *session;
 
-    for (struct upmu_session *session = meter->waiting[0]; session && looks; session = session->next_waiting, looks--)
+    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
         if (!upmu_session_dropped(session))
             (void)upmu_waiting_plan(meter, session);
 }
 
-void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread)
+void upmu_waiting_fill(struct upmu_meter *meter, bool own)
 {
-    unsigned looks = SWITCH_LOOKS;
+    struct waiters walk = {meter->waiting[1], own ? NULL : meter->waiting[UPMU_WAIT_THREAD + 1u]};
+    struct upmu_session *session;
 
-    for (struct upmu_session *session = meter->waiting[1]; session && looks; session = session->next_waiting) {
-        if (thread && session->thread == thread)
-            continue;
-        looks--;
+    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
         if (!upmu_session_dropped(session) && upmu_plan_fits(meter, upmu_active(session)))
             (void)upmu_plan_in(meter, session, upmu_active(session));
-    }
 }
 
 /*
- * Could a search find a place for a waiting session?  The place must be beside all that runs if the session shares,
- * else beside the sessions that do not share.
+ * Look at the first 4 sessions that wait and share (1), or do not (0).  For the first one for which a search is worth
+ * it, search a place and start it there.  Returns whether there was such a session.
  */
-static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_session *session)
+static bool search_in(struct upmu_meter *meter, unsigned shares)
 {
-    uint32_t taken = meter->running;
-    uint64_t corunners = meter->corunners;
-    bool others;
+    struct waiters walk = all_waiters(meter, shares);
+    struct upmu_session *session;
 
-    if (!session->shares)
-        taken = find_private(meter, &corunners, &others);
-    return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
-           could_fit(meter, upmu_active(session), taken, false) &&
-           !was_refused(meter, session, false);
-}
-
-/*
- * Look at the first 4 sessions of meter->waiting[list].  For the first one for which a search is worth it, search a
- * place and start it there.  Returns whether there was such a session.
- */
-static bool search_in(struct upmu_meter *meter, unsigned list)
-{
-    struct upmu_session *session = meter->waiting[list];
-
-    for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
+    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
         if (is_worth_a_search(meter, session)) {
             (void)try_start(meter, session, false);
             return true;
@@ -444,12 +502,21 @@ static bool search_in(struct upmu_meter *meter, unsigned list)
 
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 {
-    if (!meter->live || !upmu_waiting_any(meter))
+    if (!meter->live)
         return;
+    if (!upmu_waiting_any(meter)) {
+        /* Where nothing would run, sessions of the thread that are no candidates are asked, too. */
+        if (meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
+            !UPMU_LOAD(meter->cpu->current->unjoined))
+            return;
+        upmu_thread_fill(meter, meter->cpu->current);
+        if (!upmu_waiting_any(meter))
+            return;
+    }
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     fill_private(meter);
-    if (meter->waiting[1] && free_beside(meter, upmu_plan_taken(meter)))
-        upmu_waiting_fill(meter, NULL);
+    if (upmu_waiting_of(meter, 1) && free_beside(meter, upmu_plan_taken(meter)))
+        upmu_waiting_fill(meter, false);
     if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
         end_turns(meter);
@@ -514,10 +581,10 @@ static void find_waiters(struct selection *selection)
     struct upmu_meter *meter = selection->meter;
     uint32_t last = meter->tickets;
     unsigned looks = TICK_LOOKS;
-    struct upmu_session *session, *next;
+    struct waiters walk = all_waiters(meter, 1);
+    struct upmu_session *session;
 
-    for (session = meter->waiting[1]; session && looks && session->ticket <= last; session = next, looks--) {
-        next = session->next_waiting;
+    for (; looks && (session = next_waiter(&walk)) != NULL && session->ticket <= last; looks--) {
         if (upmu_session_dropped(session))
             continue;
         if ((has_place(meter, session, selection->corunners) &&
@@ -722,36 +789,6 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
         (void)search_in(meter, 1);
 }
 
-/*
- * Link the started sessions of the thread that runs here, as far as they are not linked to this CPU yet, and let them
- * wait.  End the sessions of that thread that have no owner.
- */
-static void join_current(struct upmu_meter *meter)
-{
-    struct upmu_thread *thread = meter->cpu->current;
-    struct upmu_session *session, *dropped;
-    struct upmu_started walk;
-
-    if (!thread || !(UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)) ||
-        !upmu_thread_hold(thread))
-        return;
-    dropped = upmu_thread_take_dropped(thread);
-    UPMU_STORE(thread->unjoined, 0);
-    for (session = upmu_started_first(&walk, thread, meter->cpu); session;
-         session = upmu_started_next(&walk, session)) {
-        if (session->meter || !upmu_session_waits(session))
-            continue;
-        if (!upmu_thread_join(meter, session)) {
-            UPMU_STORE(thread->unjoined, 1);
-            continue;
-        }
-        if (upmu_session_waits(session))
-            upmu_waiting_begin(meter, session, upmu_meter_now(meter));
-    }
-    upmu_thread_release(thread);
-    upmu_thread_bury(dropped);
-}
-
 #if UPMU_SETS
 
 /*
@@ -769,7 +806,7 @@ static void expire_sets(struct upmu_meter *meter)
         if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
             continue;
         upmu_sets_choose(session, NULL);
-        if (session->shares && meter->waiting[1])
+        if (session->shares && upmu_waiting_of(meter, 1))
             passed_on |= UPMU_BIT32(meter->plan.outs - 1u);
     }
     for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
@@ -796,17 +833,22 @@ static void expire_sets(struct upmu_meter *meter)
 
 void upmu_waiting_tick(struct upmu_meter *meter)
 {
+    struct upmu_thread *thread = upmu_meter_is_unit(meter) ? NULL : meter->cpu->current;
     bool searched;
+    uint32_t last;
 
-    if (!upmu_meter_is_unit(meter))
-        join_current(meter);
+    if (thread && (UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)))
+        upmu_thread_fill(meter, thread);
+    last = meter->tickets;
     bury_zombies(meter);
 #if UPMU_SETS
     expire_sets(meter);
 #endif
-    searched = meter->waiting[0] && admit_private(meter);
-    if (meter->waiting[1])
+    searched = upmu_waiting_of(meter, 0) && admit_private(meter);
+    if (upmu_waiting_of(meter, 1))
         rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
+    if (thread && UPMU_LOAD(thread->unjoined))
+        upmu_thread_rotate(meter, thread, last);
 }
 
 #else

@@ -6,9 +6,9 @@
 #include "core/engine/session_core.h"
 
 /*
- * Put a session that waits into meter->waiting[0], or if it shares into [1], by ticket; a running session with an empty
- * set into [2].  Or take it out of its list.  A session that is in a list is not put again; one that is in none is not
- * taken.
+ * Put a session by ticket into its list of meter->waiting: a running session with an empty set into [2]; a session that
+ * waits into [0], or if it shares into [1], or if it is the running thread's into [3] or [4].  Or take it out of its
+ * list.  A session that is in a list is not put again; one that is in none is not taken.
  */
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
@@ -25,19 +25,6 @@ static inline void upmu_waiting_ticket(struct upmu_meter *meter, struct upmu_ses
  */
 void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
-/* A walk over sessions of which many may begin to wait.  All members are 0 at first. */
-struct upmu_walk {
-    uint64_t now_ns;           /* the present time; 0 until the first session needs it */
-    /*
-     * the session that began to wait last: the ticket of the next is mostly a little higher, and its place is searched
-     * from here
-     */
-    struct upmu_session *last;
-};
-
-/* upmu_waiting_begin() for the next session of a walk, at the time of the walk. */
-void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk);
-
 /* After a plan: each session that has left and is still started (its state is WAITING) begins to wait, in its list. */
 void upmu_waiting_leavers(struct upmu_meter *meter);
 
@@ -46,10 +33,16 @@ void upmu_waiting_leavers(struct upmu_meter *meter);
  */
 void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state state);
 
-/* Does any session wait? */
+/* Does any session wait here that does not share (`shares` 0), or that shares (1)? */
+static inline bool upmu_waiting_of(const struct upmu_meter *meter, unsigned shares)
+{
+    return UPMU_THREADS && (meter->waiting[shares] || meter->waiting[UPMU_WAIT_THREAD + shares]);
+}
+
+/* Does any session wait here? */
 static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 {
-    return UPMU_THREADS && (meter->waiting[0] || meter->waiting[1]);
+    return upmu_waiting_of(meter, 0) || upmu_waiting_of(meter, 1);
 }
 
 /*
@@ -62,7 +55,8 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
 /*
  * Start sessions at the head of the lists of those that wait, if their placements are valid and the counters are free
  * or belong to sharing sessions, which leave for a session that does not share.  With `searches`, or where nothing
- * runs, a place is searched for one session more.  A tick starts others.
+ * runs, a place is searched for one session more.  A tick starts others.  Where nothing runs and none waits, first
+ * sessions of the running thread that are linked to no CPU become candidates (upmu_thread_fill()).
  */
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches);
 
@@ -76,23 +70,29 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 
 /*
  * Start a session that comes with its thread and has no valid placement.  `search`: search a place, unless a search
- * beside the same sessions has failed before.  Without a search the session begins to wait.  Returns whether a place
- * was searched.
+ * beside the same sessions has failed before.  Without a search the session begins to wait, from `now_ns` on.
+ * `taken`: what upmu_waiting_taken() returned before the first of many sessions came.  Returns whether a place was
+ * searched.
  */
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk);
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint32_t taken,
+                       uint64_t now_ns);
+
+/* Returns the counters of the running sessions that do not share. */
+uint32_t upmu_waiting_taken(const struct upmu_meter *meter);
 
 /*
  * Plan a waiting session in, if its placement is valid beside the sessions that run with it.  Sharing sessions on its
- * counters leave for a session that does not share; if either side runs alone, all leave.  Returns false where the
- * session is not planned in.
+ * counters leave for a session that does not share; if either side runs alone, all leave.  A session of the thread that
+ * comes, which the caller holds, is linked then, unless it is linked already.  Returns false where the session is not
+ * planned in.
  */
 bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Plan in the first sharing sessions that wait, where their placements are valid; not those of `thread`, which leaves
- * (NULL: no thread leaves).
+ * Plan in the first sharing sessions that wait, where their placements are valid.  `own`: not those of the thread that
+ * runs here, which leaves.
  */
-void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
+void upmu_waiting_fill(struct upmu_meter *meter, bool own);
 
 #endif
 

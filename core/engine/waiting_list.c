@@ -5,35 +5,34 @@
 #include "core/engine/count.h"
 #include "core/engine/meter.h"
 
-/*
- * Insert a session by ticket into its list: meter->waiting[0], [1] if it shares, [2] if it runs with an empty set.  New
- * tickets are mostly the highest: then it goes to the end, else behind `near` or from the front to its place.  `near`:
- * a session whose ticket may be a little lower, or NULL.
- */
-static void put_behind(struct upmu_meter *meter, struct upmu_session *session, struct upmu_session *near)
+/* Returns the index in meter->waiting of the list for a session. */
+static unsigned list_of(const struct upmu_session *session)
 {
-    unsigned list = upmu_session_waits(session) ? session->shares : UPMU_WAIT_EMPTY;
+    if (!upmu_session_waits(session))
+        return UPMU_WAIT_EMPTY;
+    return session->shares + (session->thread ? UPMU_WAIT_THREAD : 0);
+}
+
+/* Put a session by ticket into its list.  New tickets are mostly the highest: then it goes to the end. */
+void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    unsigned list = list_of(session);
     struct upmu_session **first = &meter->waiting[list], **last = &meter->last_waiting[list];
     struct upmu_session *after = *last, *before = NULL;
 
     if (session->queued)
         return;
     if (after && after->ticket > session->ticket) {
-        before = near && near->queued == 1u + list && near->ticket < session->ticket ? near : *first;
+        before = *first;
         while (before->ticket < session->ticket)
             before = before->next_waiting;
         after = before->before_waiting;
     }
-    session->queued = (uint8_t)(1u + list);
+    UPMU_STORE(session->queued, (uint8_t)(1u + list));
     session->next_waiting = before;
     session->before_waiting = after;
     *(after ? &after->next_waiting : first) = session;
     *(before ? &before->before_waiting : last) = session;
-}
-
-void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    put_behind(meter, session, NULL);
 }
 
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session)
@@ -43,7 +42,7 @@ void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session)
 
     if (!session->queued)
         return;
-    session->queued = 0;
+    UPMU_STORE(session->queued, 0);
     session->next_waiting = session->before_waiting = NULL;
     *(after ? &after->next_waiting : &meter->waiting[list]) = before;
     *(before ? &before->before_waiting : &meter->last_waiting[list]) = after;
@@ -56,26 +55,12 @@ static void wait_here(struct upmu_meter *meter, struct upmu_session *session)
         upmu_count_mar(session);
 }
 
-static void begin_behind(struct upmu_meter *meter, struct upmu_session *session, struct upmu_session *near,
-                         uint64_t now_ns)
+void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     UPMU_STORE(session->started_ns, now_ns);
     UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    put_behind(meter, session, near);
+    upmu_waiting_put(meter, session);
     wait_here(meter, session);
-}
-
-void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
-{
-    begin_behind(meter, session, NULL, now_ns);
-}
-
-void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk)
-{
-    if (!walk->now_ns)
-        walk->now_ns = upmu_meter_now(meter);
-    begin_behind(meter, session, walk->last, walk->now_ns);
-    walk->last = session;
 }
 
 void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state state)

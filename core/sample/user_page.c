@@ -226,8 +226,6 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_session **link = &cpu->pages;
 
-    if (!session->page_open)
-        return;
     while (*link != session)
         link = &(*link)->next_page;
     *link = session->next_page;

@@ -51,10 +51,13 @@ bool rules_starts_over(const struct host_session *session)
 
 bool rules_is_enabled(const struct host_session *session)
 {
-    unsigned state = session->session->state;
+    const struct upmu_session *upmu = session->session;
+    unsigned state = upmu->state;
+    /* A session without a limit that waits need not be linked to the CPU where its thread runs. */
+    bool by_clock = upmu->thread && !upmu->limit && (upmu->thread->turns & 2u);
 
     return session->started &&
-           (state == UPMU_SESSION_RUNNING || (state == UPMU_SESSION_WAITING && session->session->meter));
+           (state == UPMU_SESSION_RUNNING || (state == UPMU_SESSION_WAITING && (upmu->meter || by_clock)));
 }
 
 /* ---- Events ---- */

@@ -235,7 +235,10 @@ struct upmu_meter {
     const struct upmu_pmu *pmu; /* the kind of PMU; NULL: this CPU has none */
     struct upmu_cpu *cpu;       /* the CPU that drives the PMU; of a unit that no CPU drives: NULL */
     /* private, what is used most first */
-    /* list of the sessions that are linked to this meter, also of threads that run here: linked by `next` */
+    /*
+     * list of the sessions that are linked to this meter, also of threads that run here: linked by `next`; those of
+     * threads come first
+     */
     struct upmu_session *sessions;
     /* the domain where this CPU claims the counters and resources that it shares with other CPUs; NULL: shares none */
     struct upmu_domain *domain;
@@ -275,9 +278,10 @@ struct upmu_meter {
     uint32_t unowned;
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*
-     * First and last session of three lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set.
+     * First and last session of lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set; [3]
+     * and [4] as [0] and [1], of sessions of the thread that runs here.
      */
-    struct upmu_session *waiting[3], *last_waiting[3];
+    struct upmu_session *waiting[5], *last_waiting[5];
 #if UPMU_WORLDS
     uint8_t worlds; /* not 0: some session of world HOST or GUEST was linked here since upmu_cpu_init() */
     uint8_t in_guest;                   /* a guest runs */
@@ -300,6 +304,7 @@ struct upmu_meter {
 };
 
 #if UPMU_BRANCHES
+
 /* The state of the branch stack of a CPU (upmu/branches.h). */
 struct upmu_branch_unit {
     /* private */

@@ -227,7 +227,10 @@ struct upmu_session {
     struct upmu_set *sets;     /* first set of its chain, which is in rising order of numbers */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was chosen to be active next, until the switch to it; else NULL */
-    /* time up to which enabled_ns is counted; of a session that is started and whose target is here */
+    /*
+     * time up to which enabled_ns is counted; of a session that is started and whose target is here.  Of a session of a
+     * thread that waits and is linked to no meter: the same by the thread's clock (upmu_thread.clock)
+     */
     uint64_t started_ns;
     uint64_t running_ns;       /* time at which the active set was loaded last */
     uint64_t enabled_ns;       /* enabled time up to started_ns */
@@ -253,9 +256,9 @@ struct upmu_session {
     struct upmu_session *next_page;   /* next session in the list upmu_cpu.pages */
     const struct upmu_callers *callers; /* how callers of samples are found; NULL: records have no callers */
     struct upmu_session **link_of_thread; /* the pointer in the list thread->sessions that points to this session */
-    /* next and previous session in the list of thread->started for its limit; previous of the first: the last */
+    /* next and previous session in a list of thread->started; previous of the first: the last */
     struct upmu_session *next_started, *before_started;
-    /* of the first session of such a list: first session of the list for the next limit; else NULL */
+    /* of the first session of such a list: first session of the thread's next list; else NULL */
     struct upmu_session *next_list;
     struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
     /* public again */
@@ -273,12 +276,18 @@ struct upmu_thread {
     void *host;        /* the library does not use this */
     /* private */
     struct upmu_session *sessions; /* list of its attached sessions; NULL: it is not monitored */
-    /* started sessions of this thread, and some stopped ones: first session of the list for the first limit */
+    /* started sessions of this thread, and some stopped ones: first session of the first list (upmu_thread_list()) */
     struct upmu_session *started;
     /* the CPU on which the monitored thread runs; NULL: it does not run. That CPU alone changes this */
     struct upmu_cpu *cpu;
     volatile uint32_t held;        /* 1: a call walks or changes the lists of this thread, and others wait */
+    volatile uint16_t turns;       /* counts up twice at each start and stop of `clock`: bit 1 is set while it runs */
     uint8_t unjoined;              /* 1: some sessions of the running thread may not be linked to its CPU's meter yet */
+    /*
+     * The time for which the thread has run where it was monitored, in ns: low and high half.  While the clock runs, the
+     * time of the machine's clock has to be added.
+     */
+    uint32_t clock[2];
     uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
 };
 

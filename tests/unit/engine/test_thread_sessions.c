@@ -1024,6 +1024,7 @@ static void an_overflow_inside_a_switch_is_of_the_thread_that_made_it(void **sta
 
 static void a_session_that_a_call_holds_joins_with_the_next_tick(void **state)
 {
+    struct upmu_count count;
     struct host f;
 
     (void)state;
@@ -1040,7 +1041,10 @@ static void a_session_that_a_call_holds_joins_with_the_next_tick(void **state)
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     host_work(&f, 0, 100);
     host_thread_switch(&f, 0, IDLE);
-    counted(&f, 0, 0, 100);
+    count = host_count(&f.sessions[0], 0);
+    assert_int_equal(count.raw, 100);
+    assert_int_equal(count.quality, UPMU_QUALITY_SCALED); /* it was enabled since its thread came */
+    assert_compare(count.enabled_ns, >, 10 * count.running_ns);
     tear_down(&f);
 }
 
