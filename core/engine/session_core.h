@@ -162,7 +162,8 @@ bool upmu_session_hold_at_last(struct upmu_session *session);
 /* As upmu_session_hold_at_last(), with an inline first try. */
 static inline bool upmu_session_hold_here(struct upmu_session *session)
 {
-    return !__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE) || upmu_session_hold_at_last(session);
+    return !__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE) ||
+           (UPMU_THREADS && upmu_session_hold_at_last(session));
 }
 
 static inline void upmu_session_release(struct upmu_session *session)

@@ -284,8 +284,8 @@ struct upmu_thread {
     volatile uint16_t turns;       /* counts up twice at each start and stop of `clock`: bit 1 is set while it runs */
     uint8_t unjoined;              /* 1: some sessions of the running thread may not be linked to its CPU's meter yet */
     /*
-     * The time for which the thread has run where it was monitored, in ns: low and high half.  While the clock runs, the
-     * time of the machine's clock has to be added.
+     * The time for which the thread has run where it was monitored, in ns: low and high half.  While the clock runs,
+     * the time of the machine's clock has to be added.
      */
     uint32_t clock[2];
     uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
