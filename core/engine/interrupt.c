@@ -54,8 +54,6 @@ struct pass {
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* those of `passed` for which a sample is due */
     unsigned samples; /* number of IBS units that had a sample */
-    /* mail: counters for whose overflows an interrupt was answered HANDLED before the mail was read */
-    uint32_t answered;
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
     /* an interrupt of this PMU may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
@@ -453,9 +451,9 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
-    /* acknowledged: until now an interrupt that found the overflows of pass->answered again was answered STALE */
+    /* acknowledged: until now an interrupt that found the overflows of mail.taken again was answered STALE */
     if (pass->is_mail)
-        (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
+        cpu->mail.taken = 0;
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
@@ -515,7 +513,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     struct upmu_meter *meter = &cpu->meter;
     struct upmu_mailbox *mail = &cpu->mail;
     bool last = upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST), has_status = meter->pmu->status_row != UPMU_NO_ROW;
-    uint32_t flagged, stopped;
+    uint32_t flagged, stopped, known = mail->answered | mail->taken;
 
     if (!last)
         rearm_pmi(cpu);
@@ -530,13 +528,16 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
-    /* If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE. */
-    pass->expected = pass->expected || ((pass->passed | flagged) & mail->answered);
-    pass->passed &= ~mail->answered;
-    flagged &= ~mail->answered;
+    /*
+     * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  It is
+     * noted, too: a counter whose overflow is being taken may have been loaded, and have overflowed once more.
+     */
+    mail->answered |= pass->passed | flagged;
+    pass->expected = pass->expected || ((pass->passed | flagged) & known);
+    pass->passed &= ~known;
+    flagged &= ~known;
     if (!(pass->passed | flagged | pass->samples))
         pass->expected = pass->expected || is_expected(cpu, pass->now_ns);
-    mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
         mail->frame.fp = 0; /* the mail is read later, when what these pointers lead to has changed */
@@ -573,7 +574,9 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     cpu->mail.pending = 0;
     UPMU_BARRIER();
     pass.stopped = __atomic_exchange_n(&cpu->mail.stopped, 0, __ATOMIC_RELAXED);
-    pass.answered = cpu->mail.answered;
+    cpu->mail.taken = cpu->mail.answered;
+    UPMU_BARRIER();
+    (void)__atomic_fetch_and(&cpu->mail.answered, ~cpu->mail.taken, __ATOMIC_RELAXED);
     if (cpu->mail.has_frame) {
         frame = cpu->mail.frame;
         pass.frame = &frame;
@@ -584,7 +587,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     if (meter->live)
         (void)handle_overflows(&pass);
     else
-        cpu->mail.answered = 0;
+        cpu->mail.taken = cpu->mail.answered = 0;
     return pass.waits;
 }
 

@@ -83,15 +83,17 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
 
 /*
  * Store the samples that are due before load_parts() gives their sessions a new state: a sample may fill a ring, and
- * then the session is to be masked.
+ * then the session is to be masked.  The sessions leave by this plan, which masks them: no work is due after it.
  */
 static UPMU_APART void report_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
+    uint8_t due = meter->work_due;
 
     for (unsigned part = 0; part < plan->outs; part++)
         if (plan->reports >> part & 1u)
             upmu_report_store(meter, plan->out[part], plan->out[part]->due_events, plan->now_ns);
+    meter->work_due = due;
 }
 
 static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)

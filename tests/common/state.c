@@ -32,7 +32,7 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu)
     bool kept;
 
     upmu_test_state(cpu, &state);
-    kept = cpu->mail.stopped || cpu->mail.answered || cpu->mail.has_frame;
+    kept = cpu->mail.stopped || cpu->mail.answered || cpu->mail.taken || cpu->mail.has_frame;
     return state.busy         ? "a call is in progress"
            : state.in_handler ? "an interrupt is being handled"
            : state.mail       ? "an interrupt's mail is not read"

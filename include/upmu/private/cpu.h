@@ -198,8 +198,9 @@ struct upmu_mailbox {
     volatile uint8_t pending; /* 1: there is mail to read */
     uint8_t has_frame;        /* `frame` is valid */
     uint32_t stopped; /* counters that a handler has stopped in the hardware, while the shadow may have them open */
-    /* mask: counters of whose overflows an interrupt was answered HANDLED in this call; the next one is STALE */
+    /* mask: counters of whose overflows an interrupt was answered in this call; the next interrupt of them is STALE */
     uint32_t answered;
+    uint32_t taken; /* those of `answered` whose overflows the pass that reads the mail is counting now, else 0 */
     uint32_t framed;  /* counters that had overflowed at the interrupt of which `frame` is */
     struct upmu_frame frame; /* of the first interrupt that found an overflow; frame pointer and registers are 0 */
 };

@@ -344,6 +344,8 @@ static const struct {
     {"willamette", 1569, false}, /* the ESCR of a counter that a static session left running is changed */
     {"smithfield", 1774, false},
     {"northwood", 1621, false}, /* a thread of the core writes what a static session left running on the other */
+    {"bulldozer", 619, false},  /* an overflow that comes while mail is read is answered for twice */
+    {"willamette", 747, false}, /* a session that leaves masks itself, and is thought to be masked still */
 };
 
 static void run_found(unsigned first, unsigned end)
@@ -392,6 +394,18 @@ static void no_thread_writes_what_the_other_left_running(void **state)
     run_found(7, 8);
 }
 
+static void an_overflow_while_mail_is_read_is_answered_for_once(void **state)
+{
+    (void)state;
+    run_found(8, 9);
+}
+
+static void no_work_is_due_after_a_plan_that_masks(void **state)
+{
+    (void)state;
+    run_found(9, 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +416,8 @@ int main(void)
         cmocka_unit_test(no_running_counter_of_a_static_session_is_loaded),
         cmocka_unit_test(no_escr_of_a_running_counter_of_a_static_session_is_changed),
         cmocka_unit_test(no_thread_writes_what_the_other_left_running),
+        cmocka_unit_test(an_overflow_while_mail_is_read_is_answered_for_once),
+        cmocka_unit_test(no_work_is_due_after_a_plan_that_masks),
     };
 
     trace = getenv("STRESS_TRACE") != NULL;
