@@ -144,7 +144,8 @@ struct upmu_guest_policy {
 /*
  * Memory of the host for one vCPU. `sessions`: an array with one session for each virtual counter that can count at the
  * same time, at most UPMU_GUEST_COUNTERS. `thread`: the thread of the host that runs the vCPU, if the host calls
- * upmu_thread_switch(); NULL: the host calls upmu_guest_load() and upmu_guest_put().
+ * upmu_thread_switch(). NULL: the host calls upmu_guest_load() when it brings the vCPU to a CPU, and upmu_guest_put()
+ * when it takes the vCPU away, not at each entry and exit.
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;

@@ -225,7 +225,7 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
 /*
  * Note that a task has made another one, which has not run yet.  `child` inherits those events of `parent` that are to
  * be inherited; their counts are added to those of the events that programs opened.  `is_thread`: both are threads of
- * one process.
+ * one process; else events with UPMU_PERF_INHERIT_THREAD are not inherited.
  *
  * Returns 0, or -ENOMEM (take() had too little memory; the child has no events).
  * Context: as upmu_perf_open(), on the CPU of the parent.

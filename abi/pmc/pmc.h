@@ -209,7 +209,10 @@ enum pmclog_type {
     PMCLOG_TYPE_INITIALIZE = 1, /* struct pmclog_words: PMC_VERSION, 0; the first record */
     PMCLOG_TYPE_PMCALLOCATE,    /* struct pmclog_allocate */
     PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id of the PMC, process to which it was attached */
-    /* struct pmclog_value: id of the PMC, thread that was switched away (its pid), count of the PMC */
+    /*
+     * struct pmclog_value: id of the PMC, thread that was switched away (its pid), the PMC's total count so far, which
+     * includes earlier runs of the thread
+     */
     PMCLOG_TYPE_PROCCSW,
     /* struct pmclog_value: id of the PMC, 1 in user mode or else 0, address of the interrupted instruction */
     PMCLOG_TYPE_PCSAMPLE,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: records stay in memory of the host (upmu_pmc_log.bytes) until they are written to the file. A record that
- * finds no room is dropped and counted. As soon as there is room, a record DROPNOTIFY says how many were dropped.
+ * The log: records stay in memory of the host (upmu_pmc_log.bytes) until they are written to the file. Samples for
+ * which the log has no room wait in the rings of their PMCs. Any other record that finds no room is dropped and
+ * counted. Before the next record for which there is room, a record DROPNOTIFY says how many were dropped.
  */
 #include <stddef.h>
 #include <string.h>

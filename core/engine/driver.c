@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Choose the CPU that drives a unit. */
+/*
+ * Choose the CPU that drives a unit: of the CPUs that can access the unit's registers the one that the host chooses
+ * (upmu_port.nearest_cpu), else the nearest one, and of equally near CPUs the one that drives the fewest units.
+ */
 #include "core/engine/driver.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Choose the CPU that drives a unit. */
+/* Choose the CPU that drives a unit, and find out in which package and die a CPU is. */
 #ifndef UPMU_CORE_DRIVER_H
 #define UPMU_CORE_DRIVER_H
 

@@ -259,7 +259,7 @@ uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow);
 
 /* ---- Sessions ---- */
 
-/* Facts about a session. */
+/* Facts about a session: its CPU, its thread, its active set, and the events that masked it (upmu_session_ask()). */
 struct upmu_session_info {
     struct upmu_cpu *cpu;       /* CPU to which the session is attached, or where it has joined with its thread; of a
                                    unit's session the CPU that drives the unit; NULL: no CPU */

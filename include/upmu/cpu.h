@@ -123,8 +123,10 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu);
 
 /*
- * Read the registers of a CPU, and of the units that it drives, and compare all bits that upmu owns with the shadow.  A
- * counter of which a register differs becomes UPMU_OWNER_FOREIGN, unless the counter runs.
+ * Read the registers of a CPU, and of the units that it drives, and compare all bits that upmu owns with the shadow.
+ * The comparison of a PMU ends at the first register that differs; if that register belongs to a counter that does not
+ * run, the counter becomes UPMU_OWNER_FOREIGN.  Units are compared only if no register of the CPU differs.  To find all
+ * changes, repeat the call until it no longer returns UPMU_ERR_CHANGED.
  *
  * `why` may be NULL.
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_CHANGED (why->address is the first

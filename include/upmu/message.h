@@ -45,7 +45,10 @@ struct upmu_message {
  */
 struct upmu_notify {
     void *context; /* first argument of each function */
-    /* Wake the programs that wait for messages of this session (poll, select).  Context: nmi. */
+    /*
+     * Wake the programs that wait for messages of this session (poll, select).  Called for every overflow that
+     * notifies, also if no message is stored (UPMU_QUEUE_NO_MESSAGES, or the queue is full).  Context: nmi.
+     */
     void (*wake)(void *context, struct upmu_session *session);
     /*
      * Send the signal with number `number` (the member signal_number) to the program that wants it.  Called only if
@@ -70,8 +73,8 @@ struct upmu_notify {
 /*
  * Give a detached session a queue and memory for `capacity` messages, a power of two.  `queue` NULL removes the queue;
  * the other arguments are not used then.  `queue`, `messages` and `notify` (may be NULL) must stay until the queue is
- * removed or the session is closed.  If the queue is full the message is dropped and counted, and the session is
- * masked, so that no further message is lost until the session is restarted.
+ * removed or the session is closed.  Each message masks the session until upmu_session_restart(), unless the session's
+ * format decides otherwise.  A message that finds the queue full is dropped and counted, and always masks the session.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (capacity 0 without UPMU_QUEUE_NO_MESSAGES or not a
  * power of two, an unknown flag); UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.

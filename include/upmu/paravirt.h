@@ -176,7 +176,10 @@ struct upmu_pv_wish {
     uint64_t reserved; /* 0 */
 };
 
-/* The page that host and guest share: one page for each CPU of the guest (UPMU_PV_MAP). */
+/*
+ * The page that host and guest share: one page for each CPU of the guest (UPMU_PV_MAP).  The host writes `slot`, the
+ * guest writes `wish`; the host sets bits of `overflowed` and adds to slot[].overflows, and the guest clears them.
+ */
 struct upmu_pv_page {
     uint32_t magic;      /* UPMU_PV_MAGIC */
     uint16_t version;    /* UPMU_PV_VERSION */

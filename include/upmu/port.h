@@ -103,8 +103,9 @@ struct upmu_port {
 
     /*
      * Return a monotonic time in nanoseconds.
-     * NULL: enabled_ns, running_ns and the time of samples are 0, throttling sees only counters that overflow inside
-     * the handler, and late interrupts are recognised by number instead of age.
+     * NULL: enabled_ns, running_ns and the time of samples are 0; a frequency and UPMU_SET_TIME_SWITCH are refused
+     * (UPMU_ERR_HOOK_MISSING); multiplexed counts are UPMU_QUALITY_PARTIAL; throttling sees only counters that overflow
+     * inside the handler; late interrupts are recognised by number instead of age (docs/ENGINE.md).
      * Context: local, nmi.
      */
     uint64_t (*clock_ns)(void *context);
