@@ -229,8 +229,9 @@ int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *chi
  * UPMU_PERF_REMOVE_ON_EXEC leave the task.  `others_may_watch` false: the new program has rights that the old one had
  * not (set-id), so all events leave the task.
  *
- * Returns 0; -EBUSY: a CPU cannot be reached, and events are left (where others may not watch the new program, the host
- * must not start it).
+ * Returns 0; -EBUSY: a CPU cannot be reached, and events are left that must leave or begin.  Call the function again
+ * before the new program runs; events that are done are not changed again.  Where others may not watch the new program,
+ * the host must not start it before the function returns 0.
  * Context: as upmu_perf_open(), on the CPU of the task.
  */
 int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);

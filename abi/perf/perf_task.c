@@ -63,17 +63,23 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
 
 /* ---- exec and exit ---- */
 
-/* Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. */
-static void group_exec(struct upmu_perf_event *leader)
+/*
+ * Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. Returns 0, or -EBUSY: a CPU cannot be reached, and
+ * the next exec does it.
+ */
+static int group_exec(struct upmu_perf_event *leader)
 {
-    if (upmu_perf_group_stop(leader))
-        return;
-    for (struct upmu_perf_event *event = leader; event; event = event->next) {
-        if (event->attr.flags & UPMU_PERF_ENABLE_ON_EXEC)
-            event->enabled = true;
-        event->attr.flags &= ~UPMU_PERF_ENABLE_ON_EXEC;
+    int error = upmu_perf_group_stop(leader);
+
+    for (struct upmu_perf_event *event = leader; event && !error; event = event->next)
+        event->enabled |= !!(event->attr.flags & UPMU_PERF_ENABLE_ON_EXEC);
+    if (!error && upmu_perf_group_start(leader) == -UPMU_PERF_EBUSY) {
+        leader->failed = false;
+        error = -UPMU_PERF_EBUSY;
     }
-    (void)upmu_perf_group_start(leader);
+    for (struct upmu_perf_event *event = leader; event && !error; event = event->next)
+        event->attr.flags &= ~UPMU_PERF_ENABLE_ON_EXEC;
+    return error;
 }
 
 /*
@@ -126,7 +132,7 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch)
 
     for (struct upmu_perf_event *event = task->events; event && !error; event = event->next_of_task)
         if (event->leader == event)
-            group_exec(event);
+            error = group_exec(event);
     return error;
 }
 

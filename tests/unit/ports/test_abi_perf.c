@@ -197,6 +197,40 @@ static void exec_begins_what_waits_for_it(void **state)
     perf_host_end();
 }
 
+/* Events wait for exec on a CPU that cannot be reached, alone and in a group that counts: the host calls again. */
+static void an_exec_that_cannot_begin_an_event_says_so(void **state)
+{
+    const uint64_t waits = UPMU_PERF_DISABLED | UPMU_PERF_ENABLE_ON_EXEC;
+
+    (void)state;
+    for (unsigned alone_first = 0; alone_first < 2; alone_first++) {
+        bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+        int leader, branches, alone = 0;
+
+        perf_host_set_up("skl");
+        if (!alone_first) /* the list of the task begins with the latest event */
+            alone = open_hardware(BRANCHES, waits, 0, -1, -1);
+        leader = open_hardware(INSTRUCTIONS, 0, 0, -1, -1);
+        branches = open_hardware(BRANCHES, waits, 0, -1, leader);
+        if (alone_first)
+            alone = open_hardware(BRANCHES, waits, 0, -1, -1);
+        perf_switch(1, 0);
+        perf_work(1, true, 400);
+        run_on_cpu = perf_host.host.sim.port.run_on_cpu;
+        perf_host.host.sim.port.run_on_cpu = NULL;
+        upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+        assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), -UPMU_PERF_EBUSY, alone_first);
+        perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+        assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0, alone_first);
+        perf_work(1, true, 400);
+        assert_int_equal(value_of(leader), 800, alone_first);
+        assert_int_equal(value_of(branches), 100, alone_first);
+        assert_int_equal(value_of(alone), 100, alone_first);
+        perf_switch(1, 3);
+        perf_host_end();
+    }
+}
+
 static void exec_ends_what_is_removed_by_it(void **state)
 {
     int file;
@@ -782,6 +816,35 @@ static void raw_words_of_netburst_are_as_they_are(void **state)
     perf_host_end();
 }
 
+/* A PMU with a version, the registers of Skylake, and the kernel's mode in another bit of a select, as Arm's are. */
+static struct upmu_pmu pmu_like_arm(void)
+{
+    static struct upmu_register_class classes[UPMU_REGISTER_CLASSES];
+    static struct upmu_register_table table;
+    struct upmu_pmu pmu;
+
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    table = *pmu.table;
+    memcpy(classes, table.classes, table.class_count * sizeof *classes);
+    classes[table.rows[pmu.counter[0].select_row].class_index].kernel = UPMU_BIT64(27);
+    table.classes = classes;
+    pmu.table = &table;
+    return pmu;
+}
+
+/* Bits of modes and of the interrupt are those of Intel's and AMD's selects alone, though Arm's PMUs have versions. */
+static void raw_words_of_arm_are_as_they_are(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(UPMU_PERF_TYPE_RAW, 0x530011, 0);
+    struct upmu_perf_text text = {.length = 0};
+    struct upmu_pmu pmu = pmu_like_arm();
+
+    (void)state;
+    assert_compare(pmu.version, >, 0);
+    assert_true(text_add_event(&text, &pmu, &attr));
+    assert_string_equal(text.bytes, "raw:config=0x0000000000530011");
+}
+
 static char files[4096];
 
 static void note_file(void *context, const char *path, const char *text)
@@ -807,6 +870,7 @@ static void files_say_what_a_raw_word_is(void **state)
         {"zen4", "/cpu/events/branch-instructions event=0xc2\n", "in_tx"},
         {"zen4", "/cpu/events/stalled-cycles-frontend event=0xa9\n", "stalled-cycles-backend"},
         {"zen4", "/cpu/events/cache-misses event=0x64,umask=0x09\n", "NULL"},
+        {"p6", "/cpu/format/cmask config:24-31\n", "config1"},
         {"northwood", "/cpu/type 4\n", "format"},
         {"skl", "/software/type 1\n", "NULL"},
         {"skl", "/proc/sys/kernel/perf_event_paranoid -1\n", "NULL"},
@@ -822,6 +886,19 @@ static void files_say_what_a_raw_word_is(void **state)
             fail_msg("row %u: %s", i, files);
         perf_host_end();
     }
+}
+
+static void files_of_arm_say_its_type_alone(void **state)
+{
+    struct upmu_pmu pmu = pmu_like_arm();
+
+    (void)state;
+    perf_host_set_up("skl");
+    files[0] = 0;
+    emit_pmu(&perf_host.perf, note_file, &pmu);
+    assert_non_null(strstr(files, "/cpu/type 4\n"));
+    assert_null(strstr(files, "format"));
+    perf_host_end();
 }
 
 static void events_have_a_limit(void **state)
@@ -904,6 +981,7 @@ int main(void)
         cmocka_unit_test(a_user_is_refused_as_linux_does),
         cmocka_unit_test(a_task_is_counted_while_it_runs),
         cmocka_unit_test(exec_begins_what_waits_for_it),
+        cmocka_unit_test(an_exec_that_cannot_begin_an_event_says_so),
         cmocka_unit_test(exec_ends_what_is_removed_by_it),
         cmocka_unit_test(a_program_that_may_not_be_watched_is_not),
         cmocka_unit_test(members_of_a_group_are_enabled_alone_or_together),
@@ -925,7 +1003,9 @@ int main(void)
         cmocka_unit_test(a_user_may_what_paranoid_grants),
         cmocka_unit_test(words_and_names_are_those_of_the_cpu),
         cmocka_unit_test(raw_words_of_netburst_are_as_they_are),
+        cmocka_unit_test(raw_words_of_arm_are_as_they_are),
         cmocka_unit_test(files_say_what_a_raw_word_is),
+        cmocka_unit_test(files_of_arm_say_its_type_alone),
         cmocka_unit_test(events_have_a_limit),
         cmocka_unit_test(each_copy_may_fail),
         cmocka_unit_test(commands_that_do_nothing_here_say_why),
