@@ -49,6 +49,7 @@ static struct upmu_perf_event *event[FILES];
 static uint64_t ended[FILES]; /* executed by copies that have ended */
 static struct book books[BOOKS];
 static unsigned running[CPUS], takes;
+static size_t taken_bytes;
 static uint8_t
     program[UPMU_PERF_ATTR_BYTES_MOST]; /* memory of the program, as much as it may say that attributes have */
 
@@ -98,16 +99,21 @@ static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file
     return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
-static struct upmu_perf_event *take(void *nothing)
+static void *take(void *nothing, size_t bytes)
 {
     (void)nothing;
-    return takes && takes-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
+    if (!takes)
+        return NULL;
+    takes--;
+    taken_bytes += bytes;
+    return malloc(bytes);
 }
 
-static void give(void *nothing, struct upmu_perf_event *which)
+static void give(void *nothing, void *memory, size_t bytes)
 {
     (void)nothing;
-    free(which);
+    taken_bytes -= bytes;
+    free(memory);
 }
 
 static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
@@ -142,7 +148,8 @@ static void set_up(void)
     for (unsigned i = 0; i < TASKS; i++)
         upmu_perf_task_init(&task[i], i, i);
     alive[CPUS] = true;
-    takes = 40;
+    takes = 80;
+    taken_bytes = 0;
     perf = (struct upmu_perf){.machine = &machine,
                               .cpus = cpus,
                               .cpu_count = CPUS,
@@ -325,7 +332,7 @@ static void fork_task(unsigned parent, bool is_thread)
     }
     alive[child] = true;
     for (unsigned i = 0; i < BOOKS; i++) {
-        const struct upmu_perf_attr *attr = books[i].used ? &event[books[i].file]->attr : NULL;
+        const struct upmu_perf_kept *attr = books[i].used ? &event[books[i].file]->attr : NULL;
 
         if (!attr || books[i].task != (int)parent || made[i] || !(attr->flags & UPMU_PERF_INHERIT))
             continue;
@@ -466,6 +473,7 @@ static void run_perf(const uint8_t *input, size_t length)
     FUZZ_CHECK(!perf.events, "%u events are left", (unsigned)perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
+    FUZZ_CHECK(!taken_bytes, "%zu bytes were not given back", taken_bytes);
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
         FUZZ_CHECK(upmu_cpu_fini(&cpu[i]) == UPMU_OK, "CPU %u does not end", i);

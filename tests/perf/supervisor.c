@@ -163,16 +163,17 @@ static struct upmu_perf_event *event_of(void *context, uint32_t of, int number)
     return file ? file->event : NULL;
 }
 
-static struct upmu_perf_event *take(void *context)
+static void *take(void *context, size_t bytes)
 {
     (void)context;
-    return malloc(sizeof(struct upmu_perf_event));
+    return malloc(bytes);
 }
 
-static void give(void *context, struct upmu_perf_event *event)
+static void give(void *context, void *memory, size_t bytes)
 {
     (void)context;
-    free(event);
+    (void)bytes;
+    free(memory);
 }
 
 static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
