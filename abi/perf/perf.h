@@ -113,11 +113,11 @@ struct upmu_perf {
     struct upmu_perf_event *(*event_of)(void *context, uint32_t caller, int file);
     /*
      * take() returns memory for this layer, aligned as uint64_t, or NULL: there is none.  Memory is taken for the
-     * session of a group when a hardware event is opened (UPMU_SESSION_BYTES() of the hardware events that the group
-     * has then), and for the events and sessions that a new task inherits; never when an event or a task ends.  give()
-     * gets memory back, with the number of bytes that it was taken with.  Both hooks must be there.  They are called
-     * within upmu_perf_open() and upmu_perf_fork(), and give() also within upmu_perf_close(), upmu_perf_exec() and
-     * upmu_perf_exit(), never by upmu_perf_switch() or an interrupt.
+     * session of a group at each open of an event in a group with hardware events (UPMU_SESSION_BYTES() of those that
+     * the group has then), and for the events and sessions that a new task inherits; never when an event or a task
+     * ends.  give() gets memory back, with the number of bytes that it was taken with.  Both hooks must be there.  They
+     * are called within upmu_perf_open() and upmu_perf_fork(), and give() also within upmu_perf_close(),
+     * upmu_perf_exec() and upmu_perf_exit(), never by upmu_perf_switch() or an interrupt.
      */
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *memory, size_t bytes);
