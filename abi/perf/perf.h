@@ -45,8 +45,8 @@ enum upmu_perf_note {
 /* Sums of what was noted for a task or a CPU.  All fields are private. */
 struct upmu_perf_notes {
     uintptr_t count[2][UPMU_PERF_NOTES]; /* [0]: in the kernel, [1]: in user mode */
-    uint64_t ran_ns;   /* time that the task has run, up to `since_ns` if it runs now */
-    uint64_t since_ns; /* clock_ns() when the task last began to run */
+    uint64_t ran_ns;                     /* time that the task has run, up to `since_ns` if it runs now */
+    uint64_t since_ns;                   /* clock_ns() when the task last began to run */
 };
 
 /* A thread of a program.  The host embeds the structure in its own, and upmu_perf_task_init() fills it in. */
@@ -114,11 +114,15 @@ struct upmu_perf {
      */
     struct upmu_perf_event *(*event_of)(void *context, uint32_t caller, int file);
     /*
-     * take() returns memory for one event that a new task inherits (UPMU_PERF_INHERIT), or NULL: there is none.  give()
-     * gets that memory back.  NULL in place of take(): an event that is to be inherited is refused (-EOPNOTSUPP).
+     * take() returns memory for this layer, aligned as uint64_t, or NULL: there is none.  Memory is taken for the
+     * session of a group at each open of an event in a group with hardware events (UPMU_SESSION_BYTES() of those that
+     * the group has then), and for the events and sessions that a new task inherits; never when an event or a task
+     * ends.  give() gets memory back, with the number of bytes that it was taken with.  Both hooks must be there.  They
+     * are called within upmu_perf_open() and upmu_perf_fork(), and give() also within upmu_perf_close(),
+     * upmu_perf_exec() and upmu_perf_exit(), never by upmu_perf_switch() or an interrupt.
      */
-    struct upmu_perf_event *(*take)(void *context);
-    void (*give)(void *context, struct upmu_perf_event *event);
+    void *(*take)(void *context, size_t bytes);
+    void (*give)(void *context, void *memory, size_t bytes);
     /* private */
     uint64_t next_id;
     uint32_t events;
@@ -127,38 +131,56 @@ struct upmu_perf {
 /* upmu_perf_event.index of an event that is not in its group's session. */
 #define UPMU_PERF_NO_INDEX 0xffu
 
-/* An event.  Its memory is the host's, one for each descriptor, until upmu_perf_close().  All fields are private. */
+/* Attributes that an event keeps: fields of struct upmu_perf_attr. */
+struct upmu_perf_kept {
+    uint32_t type;
+    int32_t clockid;
+    uint64_t config;
+    uint64_t read_format;
+    uint64_t flags;
+};
+
+/* A raw count, and its times enabled and running. */
+struct upmu_perf_sum {
+    uint64_t value, enabled_ns, running_ns;
+};
+
+/*
+ * An event.  Its memory is the host's, one for each descriptor, until upmu_perf_close(); memory for sessions is taken
+ * by the hook take().  All fields are private.
+ */
 struct upmu_perf_event {
     struct upmu_perf *perf;
-    struct upmu_perf_attr attr;
+    struct upmu_perf_kept attr;
     struct upmu_perf_event *leader;       /* leader of the event's group; a leader's is itself */
-    struct upmu_perf_event *next;         /* next event of the group, in the order of their opens */
+    struct upmu_perf_event *first;        /* first event of a list: its hardware events have one session */
+    struct upmu_perf_event *next;         /* next event of this list, in the order of their opens */
     struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events */
-    struct upmu_perf_task *task; /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
+    struct upmu_perf_task *task;  /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
+    struct upmu_session *session; /* in the first event of a list: the session of the list, or NULL */
     uint64_t id;
     int32_t cpu;  /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
     bool of_task; /* it was opened for a task */
     bool enabled;
     /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
     bool failed;
-    uint8_t index;                      /* index in the set of the group's session, or UPMU_PERF_NO_INDEX */
+    uint8_t room;                       /* events that `session` has room for */
+    uint8_t index;                      /* index in the set of the session, or UPMU_PERF_NO_INDEX */
+    bool counting;                      /* this is a software event, and it counts now */
     struct upmu_event event;            /* of a hardware event: its encoded form */
-    uint64_t value;                     /* count until the group was last stopped, in sessions that are closed */
-    uint64_t enabled_ns, running_ns;    /* enabled time and running time, in ns, up to the same moment */
+    struct upmu_perf_sum stopped;       /* count and times until the session was last stopped */
     struct upmu_perf_event *original;   /* of an inherited event: the one that a program opened; else NULL */
     struct upmu_perf_event *children;   /* of an event that a program opened: list of the events inherited from it */
     struct upmu_perf_event *next_child; /* next event in `children` */
-    /* counts and times of inherited events that have ended, added up */
-    uint64_t children_value, children_enabled_ns, children_running_ns;
-    uint64_t since;              /* of a software event that counts: the total of its kind when it began to count */
-    uint64_t since_ns;           /* ... and the clock of its target (target_ns()) at that moment */
-    bool counting;               /* this is a software event, and it counts now */
-    struct upmu_session session; /* in a leader: the session of the group */
+    struct upmu_perf_sum ended;         /* counts and times of inherited events that have ended, added up */
+    uint64_t since;    /* of a software event that counts: the total of its kind when it began to count */
+    uint64_t since_ns; /* ... and the clock of its target (target_ns()) at that moment */
 };
 
 /*
  * Answer perf_event_open.  `event`: memory for the new event.  Returns 0: the host makes a descriptor for the event
- * (close-on-exec with UPMU_PERF_FLAG_CLOEXEC); a negative errno: there is no event, and its memory is free.
+ * (close-on-exec with UPMU_PERF_FLAG_CLOEXEC); a negative errno: there is no event, and its memory is free.  -ENOMEM:
+ * take() had none for the session of the group, which counts on without the event.
  *
  * Context: that of upmu_session_attach_cpu().
  */
@@ -183,7 +205,8 @@ int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes);
 
 /*
  * End an event whose last descriptor is closed.  If it leads a group, each of the other events becomes a group of its
- * own. Returns 0: the event's memory is free; -EBUSY: a CPU cannot be reached, call again.
+ * own; they stay together in the session of the former group.  Returns 0: the event's memory is free; -EBUSY: a CPU
+ * cannot be reached, call again.
  *
  * Context: as upmu_perf_open().
  */
@@ -237,8 +260,9 @@ int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *chi
  * UPMU_PERF_REMOVE_ON_EXEC leave the task.  `others_may_watch` false: the new program has rights that the old one had
  * not (set-id), so all events leave the task.
  *
- * Returns 0; -EBUSY: a CPU cannot be reached, and events are left (where others may not watch the new program, the host
- * must not start it).
+ * Returns 0; -EBUSY: a CPU cannot be reached, and events are left that must leave or begin.  Call the function again
+ * before the new program runs; events that are done are not changed again.  Where others may not watch the new program,
+ * the host must not start it before the function returns 0.
  * Context: as upmu_perf_open(), on the CPU of the task.
  */
 int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);

@@ -230,14 +230,14 @@ int upmu_perf_attr_clock(const struct upmu_perf_attr *attr)
     return attr->clockid >= 0 && attr->clockid < 32 && clocks >> attr->clockid & 1u ? 0 : -UPMU_PERF_EINVAL;
 }
 
-bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct upmu_perf_attr *other)
+bool upmu_perf_attr_same_clock(const struct upmu_perf_kept *attr, const struct upmu_perf_kept *other)
 {
     uint64_t chosen = attr->flags & UPMU_PERF_USE_CLOCKID;
 
     return chosen == (other->flags & UPMU_PERF_USE_CLOCKID) && (!chosen || attr->clockid == other->clockid);
 }
 
-int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
+int upmu_perf_attr_stage(const struct upmu_perf_attr *attr)
 {
-    return attr->sample_period || (attr_has(attr, UPMU_PERF_INHERIT) && !perf->take) ? -UPMU_PERF_EOPNOTSUPP : 0;
+    return attr->sample_period ? -UPMU_PERF_EOPNOTSUPP : 0;
 }

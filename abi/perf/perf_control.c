@@ -21,24 +21,23 @@ static void event_disable(struct upmu_perf_event *event)
 /* Set the count until now to 0; the times stay. Counts of inherited events that have ended stay, too. */
 static void event_reset(struct upmu_perf_event *event)
 {
-    event->value = 0;
+    event->stopped.value = 0;
 }
 
 /*
- * Stop a group, change one event or (`group`) all of its events, and start the group again. Returns 0 or a negative
- * errno.
+ * Stop a session, change one event or (`group`) all events of its group, and start the session again. Returns 0 or a
+ * negative errno.
  */
 static int group_change_one(struct upmu_perf_event *event, bool group, change_event *change)
 {
-    struct upmu_perf_event *leader = event->leader;
-    int error = upmu_perf_group_stop(leader);
+    int error = upmu_perf_session_stop(event);
 
     if (error)
         return error;
-    for (struct upmu_perf_event *other = leader; other; other = other->next)
+    for (struct upmu_perf_event *other = event->leader; other; other = upmu_perf_group_next(other))
         if (group || other == event)
             change(other);
-    return upmu_perf_group_start(leader);
+    return upmu_perf_session_start(event);
 }
 
 /* Change events, and those that were inherited from them one by one: in a child's task the groups may differ by now. */
@@ -46,7 +45,7 @@ static int group_change(struct upmu_perf_event *event, bool group, change_event 
 {
     int error = group_change_one(event, group, change);
 
-    for (event = group ? event->leader : event; event && !error; event = group ? event->next : NULL)
+    for (event = group ? event->leader : event; event && !error; event = group ? upmu_perf_group_next(event) : NULL)
         for (struct upmu_perf_event *child = event->children; child && !error; child = child->next_child)
             error = group_change_one(child, false, change);
     return error;
@@ -141,9 +140,8 @@ static unsigned words_of_value(uint64_t format)
     return 1u + !!(format & UPMU_PERF_READ_ID) + !!(format & UPMU_PERF_READ_LOST);
 }
 
-size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events)
+size_t upmu_perf_read_bytes(uint64_t format, unsigned events)
 {
-    uint64_t format = attr->read_format;
     size_t words = (format & UPMU_PERF_READ_ENABLED ? 1u : 0) + (format & UPMU_PERF_READ_RUNNING ? 1u : 0);
 
     words += format & UPMU_PERF_READ_GROUP ? 1u + (size_t)events * words_of_value(format) : words_of_value(format);
@@ -154,7 +152,7 @@ unsigned upmu_perf_group_size(const struct upmu_perf_event *leader)
 {
     unsigned events = 0;
 
-    for (; leader; leader = leader->next)
+    for (; leader; leader = upmu_perf_group_next(leader))
         events++;
     return events;
 }
@@ -174,10 +172,10 @@ static void output_word(struct output *output, bool wanted, uint64_t word)
     output->user += sizeof word;
 }
 
-static void output_times(struct output *output, uint64_t format, const struct upmu_count *count)
+static void output_times(struct output *output, uint64_t format, const struct upmu_perf_sum *sum)
 {
-    output_word(output, format & UPMU_PERF_READ_ENABLED, count->enabled_ns);
-    output_word(output, format & UPMU_PERF_READ_RUNNING, count->running_ns);
+    output_word(output, format & UPMU_PERF_READ_ENABLED, sum->enabled_ns);
+    output_word(output, format & UPMU_PERF_READ_RUNNING, sum->running_ns);
 }
 
 /* Output the identity and the lost samples of an event: no sample is lost, because there are none. */
@@ -193,7 +191,7 @@ static void output_rest(struct output *output, uint64_t format, const struct upm
  */
 static struct upmu_perf_event *group_timer(struct upmu_perf_event *leader)
 {
-    for (struct upmu_perf_event *event = leader; event; event = event->next)
+    for (struct upmu_perf_event *event = leader; event; event = upmu_perf_group_next(event))
         if (!upmu_perf_is_software(event))
             return event;
     return leader;
@@ -201,14 +199,14 @@ static struct upmu_perf_event *group_timer(struct upmu_perf_event *leader)
 
 static int read_group(struct output *output, uint64_t format, struct upmu_perf_event *leader)
 {
-    struct upmu_count count;
-    int error = upmu_perf_count_all(group_timer(leader), &count);
+    struct upmu_perf_sum sum;
+    int error = upmu_perf_count_all(group_timer(leader), &sum);
 
     output_word(output, true, upmu_perf_group_size(leader));
-    output_times(output, format, &count);
-    for (struct upmu_perf_event *event = leader; event && !error; event = event->next) {
-        error = upmu_perf_count_all(event, &count);
-        output_word(output, true, count.raw);
+    output_times(output, format, &sum);
+    for (struct upmu_perf_event *event = leader; event && !error; event = upmu_perf_group_next(event)) {
+        error = upmu_perf_count_all(event, &sum);
+        output_word(output, true, sum.value);
         output_rest(output, format, event);
     }
     return error;
@@ -216,11 +214,11 @@ static int read_group(struct output *output, uint64_t format, struct upmu_perf_e
 
 static int read_one(struct output *output, uint64_t format, struct upmu_perf_event *event)
 {
-    struct upmu_count count;
-    int error = upmu_perf_count_all(event, &count);
+    struct upmu_perf_sum sum;
+    int error = upmu_perf_count_all(event, &sum);
 
-    output_word(output, true, count.raw);
-    output_times(output, format, &count);
+    output_word(output, true, sum.value);
+    output_times(output, format, &sum);
     output_rest(output, format, event);
     return error;
 }
@@ -229,7 +227,7 @@ int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes)
 {
     struct output output = {.perf = event->perf, .user = user};
     uint64_t format = event->attr.read_format;
-    size_t needed = upmu_perf_read_bytes(&event->attr, upmu_perf_group_size(event->leader));
+    size_t needed = upmu_perf_read_bytes(format, upmu_perf_group_size(event->leader));
     int error;
 
     if (event->leader->failed)

@@ -44,7 +44,7 @@ int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_
 /*
  * Do two events take the time of their records from the same clock: the one chosen by clockid, or both the default one?
  */
-bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct upmu_perf_attr *other);
+bool upmu_perf_attr_same_clock(const struct upmu_perf_kept *attr, const struct upmu_perf_kept *other);
 
 /* Refuse attributes that need a group leader with traces (AUX): no event of this layer has traces. */
 int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
@@ -54,10 +54,8 @@ int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
  */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 
-/*
- * Refuse with -EOPNOTSUPP what Linux grants, but not this layer (a period) or this host (inheritance without take()).
- */
-int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
+/* Refuse with -EOPNOTSUPP what Linux grants, but not this layer: a period. */
+int upmu_perf_attr_stage(const struct upmu_perf_attr *attr);
 
 /* Return a limit of the system, the default where the host has set 0: callers of a sample; samples a second. */
 uint32_t upmu_perf_most_stack(const struct upmu_perf *perf);
@@ -93,10 +91,13 @@ int upmu_perf_errno(enum upmu_status status);
 /* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 
 /*
- * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The group must be
- * stopped.
+ * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The session of the
+ * group must be stopped.
  */
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
+
+/* Return the event of the same group that was opened after this one; NULL: this is the last one. */
+struct upmu_perf_event *upmu_perf_group_next(const struct upmu_perf_event *event);
 
 /* Take an event out of its task's list, and set event->task to NULL.  Afterwards the task may end. */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
@@ -111,15 +112,40 @@ bool upmu_perf_is_software(const struct upmu_perf_event *event);
 void upmu_perf_hold(const struct upmu_perf_event *event);
 
 /*
- * Make the session of a stopped group anew from its enabled hardware events, and start it and the enabled software
- * events. Counts until now stay in the events.  A group that is not pinned is a sharing session, and waits where its
- * counters are in use.
- *
- * Returns 0, also where nothing was started: the leader is disabled or has failed, the task has ended, or the CPU is
- * offline.  Else a negative errno: the group cannot count, and leader->failed is set.  For a pinned group that, too, is
- * 0.
+ * Take memory for the session of a group that has none, as large as its hardware events need.  Returns 0, or -ENOMEM.
  */
-int upmu_perf_group_start(struct upmu_perf_event *leader);
+int upmu_perf_group_room(struct upmu_perf_event *leader);
+
+/*
+ * Make ready that `more` joins the group of `leader` (itself: a new group): try whether all their events can run
+ * together, stop the group, and give it a session of its own with room for all.  Returns 0; -ENOMEM; -EINVAL: they
+ * cannot run together; -EBUSY: a CPU cannot be reached.  After an error nothing is changed.
+ */
+int upmu_perf_group_grow(struct upmu_perf_event *leader, const struct upmu_perf_event *more);
+
+/*
+ * Make the stopped session of an event anew from the enabled hardware events of its list, and start it and the enabled
+ * software events.  Events do not count while their leader is disabled.  Counts until now stay in the events.  A group
+ * that is not pinned is a sharing session, and waits where its counters are in use.
+ *
+ * Returns 0, also where nothing was started: the leaders are disabled or have failed, the task has ended, or the CPU is
+ * offline.  Else a negative errno: the events cannot count, and `failed` of their leaders is set.  For a pinned group
+ * that, too, is 0.
+ */
+int upmu_perf_session_start(struct upmu_perf_event *event);
+
+/*
+ * Stop and close the session of an event: counts are added to `stopped` of all events of its list.  Returns 0; -EBUSY:
+ * a CPU cannot be reached, and the session counts on.
+ */
+int upmu_perf_session_stop(struct upmu_perf_event *event);
+
+/*
+ * Take an event out of the list of its session, which is stopped, and so out of its group.  Events that it led become
+ * groups of one.  The last event of a list gives the memory of the session back.  Returns the first of those that stay;
+ * NULL: it was the last.
+ */
+struct upmu_perf_event *upmu_perf_session_leave(struct upmu_perf_event *event);
 
 /*
  * Stop the group of an event, take the event out of it and out of its task, and start the rest again.  If the event
@@ -127,20 +153,8 @@ int upmu_perf_group_start(struct upmu_perf_event *leader);
  */
 int upmu_perf_remove(struct upmu_perf_event *event);
 
-/*
- * Stop a group and close its session: its counts are added to its events' `value` and times.  Returns 0; -EBUSY: a CPU
- * cannot be reached, and the group counts on.
- */
-int upmu_perf_group_stop(struct upmu_perf_event *leader);
-
-/*
- * Can all events of a group run together with `more` (which may be the leader itself)?  Returns 0, or a negative errno.
- * The memory more->session is used to find out.
- */
-int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event *more);
-
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
-int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count);
+int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
 /* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
 
@@ -148,13 +162,21 @@ int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
  * Store the sums of raw counts and times of an event and of all that were inherited from it.  Returns 0, or a negative
  * errno.
  */
-int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_count *out_count);
+int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
+
+/* Add the count and the times of an event to those of another. */
+static inline void upmu_perf_sum_add(struct upmu_perf_sum *sum, const struct upmu_perf_sum *more)
+{
+    sum->value += more->value;
+    sum->enabled_ns += more->enabled_ns;
+    sum->running_ns += more->running_ns;
+}
 
 /*
- * Copy the events of a group for a child, in their order, and start the new group.  False: the host has no memory for
- * all of them; those that were copied are in the child's list.
+ * Copy the events of a group for a child, in their order, and start the new group.  Returns 0, or -ENOMEM: the host has
+ * no memory for all of them; those that were copied are in the child's list.
  */
-bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child);
+int upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child);
 
 /*
  * End an inherited event that is stopped: add its count and times to the sums of its original, and give its memory back
@@ -164,8 +186,8 @@ void upmu_perf_child_end(struct upmu_perf_event *event);
 
 /* ---- perf_control.c ---- */
 
-/* Return the bytes that a read of an event gives, if its group has so many events. */
-size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);
+/* Return the bytes that a read of an event with this format gives, if its group has so many events. */
+size_t upmu_perf_read_bytes(uint64_t format, unsigned events);
 
 /* Return the number of events of a group, its leader included; 1 for an event without siblings. */
 unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
@@ -180,6 +202,6 @@ void upmu_perf_soft_begin(struct upmu_perf_event *event);
 void upmu_perf_soft_end(struct upmu_perf_event *event);
 
 /* Store the count and the times, at this moment, of an event that no session counts. */
-void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_count *out_count);
+void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
 #endif

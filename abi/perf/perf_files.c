@@ -27,9 +27,9 @@ static const struct field intel_fields[] = {
     {CPU "format/cmask", "config:24-31\n", 0},
     {CPU "format/in_tx", "config:32\n", UPMU_PMU_TSX},
     {CPU "format/in_tx_cp", "config:33\n", UPMU_PMU_TSX},
-    {CPU "format/offcore_rsp", "config1:0-63\n", 0},
-    {CPU "format/ldlat", "config1:0-15\n", 0},
-    {CPU "format/frontend", "config1:0-23\n", 0},
+    {CPU "format/offcore_rsp", "config1:0-63\n", UPMU_PMU_GLOBAL_CTRL},
+    {CPU "format/ldlat", "config1:0-15\n", UPMU_PMU_GLOBAL_CTRL},
+    {CPU "format/frontend", "config1:0-23\n", UPMU_PMU_GLOBAL_CTRL},
     {NULL, NULL, 0},
 };
 static const struct field amd_fields[] = {

@@ -3,6 +3,11 @@
  * A group is one session, with the enabled hardware events of the group in the order of their opens. Every change of a
  * group (an event more or less, an event enabled or disabled) stops the session, adds its counts to the events, and
  * makes the session anew.
+ *
+ * The memory of a session is taken when an event is opened or inherited, with room for the hardware events that the
+ * group has then. No memory can be missing when an event ends: if the event leads a group, the others become groups of
+ * one, and stay together in the session that is there. An event that joins one of them gets that one a session of its
+ * own. So a list of events with one session is either one group, led by the first event, or has groups of one alone.
  */
 #include "abi/perf/perf_core.h"
 #include <upmu/session.h>
@@ -21,7 +26,7 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
     struct upmu_perf_event **end = &leader->next;
 
     upmu_perf_hold(event);
-    event->leader = leader;
+    event->leader = event->first = leader;
     while (leader != event && *end)
         end = &(*end)->next;
     if (leader != event)
@@ -30,6 +35,13 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
         event->next_of_task = event->task->events;
         event->task->events = event;
     }
+}
+
+struct upmu_perf_event *upmu_perf_group_next(const struct upmu_perf_event *event)
+{
+    struct upmu_perf_event *next = event->next;
+
+    return next && next->leader == event->leader ? next : NULL;
 }
 
 void upmu_perf_leave_task(struct upmu_perf_event *event)
@@ -76,166 +88,224 @@ static enum upmu_status session_attach(struct upmu_session *session, const struc
 }
 
 /*
- * Make a session of events of a group: of the enabled ones, or (`all`) of all of them, and of `more` if it is not NULL.
- * *out_events: how many hardware events these are.
+ * May an event count: it and its leader are enabled, its group has not failed, its task has not ended, and the CPU to
+ * which it is limited, if any, is online?
  */
-static enum upmu_status session_make(struct upmu_session *session, struct upmu_perf_event *leader, bool all,
-                                     const struct upmu_perf_event *more, unsigned *out_events)
+static bool event_may_count(const struct upmu_perf_event *event)
 {
-    enum upmu_status status = upmu_session_init(session, leader->perf->machine);
-    unsigned events = 0;
-
-    for (struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = event->next) {
-        if (!all)
-            event->index = UPMU_PERF_NO_INDEX;
-        if (upmu_perf_is_software(event) || !(all || event->enabled))
-            continue;
-        status = upmu_set_add_event(&session->set, &event->event, NULL);
-        if (!all && status == UPMU_OK)
-            event->index = (uint8_t)events;
-        events++;
-    }
-    if (more && status == UPMU_OK) {
-        status = upmu_set_add_event(&session->set, &more->event, NULL);
-        events++;
-    }
-    *out_events = events;
-    return status == UPMU_OK ? upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED)) : status;
+    return event->enabled && event->leader->enabled && !event->leader->failed && (!event->of_task || event->task) &&
+           (event->cpu < 0 || event->perf->cpus[event->cpu].cpu);
 }
 
-/* more->session is attached to a thread that does not run: placement is tried, and no CPU has to be reached. */
-int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event *more)
+/*
+ * Make the session of a list of events anew, of the hardware events that may count, and start it where there are any.
+ */
+static enum upmu_status session_begin(struct upmu_perf_event *first)
 {
-    struct upmu_thread thread;
-    unsigned events;
-    enum upmu_status status = session_make(&more->session, leader, true, leader == more ? NULL : more, &events);
+    enum upmu_status status =
+        upmu_session_init_sized(first->session, upmu_session_bytes(first->room), first->perf->machine, &first->session);
+    uint8_t events = 0;
 
-    upmu_thread_init(&thread, 0, 0, NULL);
+    for (struct upmu_perf_event *event = first; event && status == UPMU_OK; event = event->next)
+        if (!upmu_perf_is_software(event) && event_may_count(event)) {
+            event->index = events++;
+            status = upmu_set_add_event(&first->session->set, &event->event, NULL);
+        }
+    if (status != UPMU_OK || !events)
+        return status;
+    status = upmu_session_share(first->session, !(first->attr.flags & UPMU_PERF_PINNED));
     if (status == UPMU_OK)
-        status = upmu_session_attach_thread(&more->session, &thread, NULL);
-    (void)upmu_session_close(&more->session);
-    return upmu_perf_errno(status);
+        status = session_attach(first->session, first);
+    return status == UPMU_OK ? upmu_session_start(first->session) : status;
 }
 
-/* ---- Start and stop ---- */
-
 /*
- * Mark a group as failed and close its session: no event of it counts. If the session's CPU cannot be reached now, the
- * next upmu_perf_group_stop() closes the session.
+ * Mark all groups of a list as failed and close the session: no event counts. If the session's CPU cannot be reached
+ * now, the next upmu_perf_session_stop() closes the session.
  */
-static void group_fail(struct upmu_perf_event *leader)
+static void session_fail(struct upmu_perf_event *first)
 {
-    leader->failed = true;
-    for (struct upmu_perf_event *event = leader; event; event = event->next)
+    for (struct upmu_perf_event *event = first; event; event = event->next) {
+        event->leader->failed = true;
         event->index = UPMU_PERF_NO_INDEX;
-    (void)upmu_session_close(&leader->session);
-}
-
-/*
- * Is a group to be started: its leader is enabled and has not failed, its task has not ended, and the CPU to which it
- * is limited, if any, is online?
- */
-static bool group_counts(const struct upmu_perf_event *leader)
-{
-    return leader->enabled && !leader->failed && (!leader->of_task || leader->task) &&
-           (leader->cpu < 0 || leader->perf->cpus[leader->cpu].cpu);
-}
-
-int upmu_perf_group_start(struct upmu_perf_event *leader)
-{
-    enum upmu_status status;
-    unsigned events = 0;
-
-    if (!group_counts(leader))
-        return 0;
-    status = session_make(&leader->session, leader, false, NULL, &events);
-    if (status == UPMU_OK && events)
-        status = session_attach(&leader->session, leader);
-    if (status == UPMU_OK && events)
-        status = upmu_session_start(&leader->session);
-    if (status != UPMU_OK) {
-        group_fail(leader);
-        return leader->attr.flags & UPMU_PERF_PINNED ? 0 : upmu_perf_errno(status);
     }
-    for (struct upmu_perf_event *event = leader; event; event = event->next)
-        if (upmu_perf_is_software(event) && event->enabled)
+    (void)upmu_session_close(first->session);
+}
+
+int upmu_perf_session_start(struct upmu_perf_event *event)
+{
+    struct upmu_perf_event *first = event->first;
+    enum upmu_status status = first->session ? session_begin(first) : UPMU_OK;
+
+    if (status != UPMU_OK) {
+        session_fail(first);
+        return first->attr.flags & UPMU_PERF_PINNED ? 0 : upmu_perf_errno(status);
+    }
+    for (event = first; event; event = event->next)
+        if (upmu_perf_is_software(event) && event_may_count(event))
             upmu_perf_soft_begin(event);
     return 0;
 }
 
-int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
+int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
+    struct upmu_count count;
     enum upmu_status status;
 
     upmu_perf_hold(event);
-    if (upmu_perf_is_software(event) || event->index == UPMU_PERF_NO_INDEX) {
-        upmu_perf_soft_count(event, out_count);
+    upmu_perf_soft_count(event, out_sum);
+    if (event->index == UPMU_PERF_NO_INDEX)
         return 0;
-    }
-    status = upmu_set_read(&event->leader->session.set, event->index, 1, out_count);
-    out_count->raw += event->value;
-    out_count->enabled_ns += event->enabled_ns;
-    out_count->running_ns += event->running_ns;
+    status = upmu_set_read(&event->first->session->set, event->index, 1, &count);
+    if (status == UPMU_OK)
+        upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){count.raw, count.enabled_ns, count.running_ns});
     return upmu_perf_errno(status);
 }
 
-/* Store in an event its count and times, after its group's session was detached. The event counts no more. */
-static void event_keep(struct upmu_perf_event *event)
+int upmu_perf_session_stop(struct upmu_perf_event *event)
 {
-    struct upmu_count count;
+    struct upmu_perf_event *first = event->first;
+    enum upmu_status status = UPMU_OK;
 
-    if (upmu_perf_count(event, &count))
-        return;
-    event->value = count.raw;
-    event->enabled_ns = count.enabled_ns;
-    event->running_ns = count.running_ns;
-    event->counting = false;
-    event->index = UPMU_PERF_NO_INDEX;
-}
-
-int upmu_perf_group_stop(struct upmu_perf_event *leader)
-{
-    enum upmu_status status;
-
-    upmu_perf_hold(leader);
-    status = upmu_session_detach(&leader->session);
+    upmu_perf_hold(first);
+    if (first->session)
+        status = upmu_session_detach(first->session);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return upmu_perf_errno(status);
-    for (struct upmu_perf_event *event = leader; event; event = event->next)
-        event_keep(event);
-    (void)upmu_session_close(&leader->session);
+    for (event = first; event; event = event->next) {
+        struct upmu_perf_sum sum;
+
+        if (!upmu_perf_count(event, &sum))
+            event->stopped = sum;
+        event->counting = false;
+        event->index = UPMU_PERF_NO_INDEX;
+    }
+    if (first->session)
+        (void)upmu_session_close(first->session);
+    return 0;
+}
+
+/* ---- Memory of the session ---- */
+
+static void session_give(const struct upmu_perf *perf, struct upmu_session *session, unsigned events)
+{
+    if (session)
+        perf->give(perf->context, session, upmu_session_bytes(events));
+}
+
+/* Make a session with room for `events` hardware events; for 0 events none. Returns 0; -ENOMEM; -EINVAL: too many. */
+static int session_take(const struct upmu_perf *perf, unsigned events, struct upmu_session **out_session)
+{
+    size_t bytes = upmu_session_bytes(events);
+    void *memory;
+
+    *out_session = NULL;
+    if (!bytes)
+        return events ? -UPMU_PERF_EINVAL : 0;
+    memory = perf->take(perf->context, bytes);
+    return memory && upmu_session_init_sized(memory, bytes, perf->machine, out_session) == UPMU_OK ? 0
+                                                                                                   : -UPMU_PERF_ENOMEM;
+}
+
+static unsigned group_hardware_events(const struct upmu_perf_event *leader)
+{
+    unsigned events = 0;
+
+    for (; leader; leader = upmu_perf_group_next(leader))
+        events += !upmu_perf_is_software(leader);
+    return events;
+}
+
+int upmu_perf_group_room(struct upmu_perf_event *leader)
+{
+    leader->room = (uint8_t)group_hardware_events(leader);
+    return session_take(leader->perf, leader->room, &leader->session);
+}
+
+/*
+ * Can the hardware events of a group run together with `more`, which is the leader or joins? The session is tried on a
+ * thread that runs nowhere, so that no CPU has to be reached.
+ */
+static int session_try(struct upmu_session *session, const struct upmu_perf_event *leader,
+                       const struct upmu_perf_event *more)
+{
+    enum upmu_status status = upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED));
+    struct upmu_thread thread;
+
+    upmu_thread_init(&thread, 0, 0, NULL);
+    for (const struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
+        if (!upmu_perf_is_software(event))
+            status = upmu_set_add_event(&session->set, &event->event, NULL);
+    if (leader != more && !upmu_perf_is_software(more) && status == UPMU_OK)
+        status = upmu_set_add_event(&session->set, &more->event, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_thread(session, &thread, NULL);
+    (void)upmu_session_close(session);
+    return upmu_perf_errno(status);
+}
+
+int upmu_perf_group_grow(struct upmu_perf_event *leader, const struct upmu_perf_event *more)
+{
+    unsigned events = group_hardware_events(leader) + (leader != more && !upmu_perf_is_software(more));
+    struct upmu_perf_event *others = NULL;
+    struct upmu_session *session;
+    int error = session_take(leader->perf, events, &session);
+
+    if (!error && session)
+        error = session_try(session, leader, more);
+    if (!error)
+        error = upmu_perf_session_stop(leader);
+    if (error) {
+        session_give(leader->perf, session, events);
+        return error;
+    }
+    if (upmu_perf_group_next(leader))
+        session_give(leader->perf, leader->session, leader->room);
+    else
+        others = upmu_perf_session_leave(leader);
+    leader->session = session;
+    leader->room = (uint8_t)events;
+    if (others)
+        (void)upmu_perf_session_start(others);
     return 0;
 }
 
 /* ---- An event leaves its group and its task ---- */
 
-static void event_unlink(struct upmu_perf_event *event)
+struct upmu_perf_event *upmu_perf_session_leave(struct upmu_perf_event *event)
 {
-    for (struct upmu_perf_event **link = &event->leader->next; event->leader != event && *link; link = &(*link)->next)
-        if (*link == event) {
-            *link = event->next;
-            break;
-        }
-    upmu_perf_leave_task(event);
+    struct upmu_perf_event *first = event->first, **link = &first;
+
+    while (*link != event)
+        link = &(*link)->next;
+    *link = event->next;
+    if (!first)
+        session_give(event->perf, event->session, event->room);
+    else if (first != event->first) {
+        first->session = event->session;
+        first->room = event->room;
+    }
+    for (struct upmu_perf_event *other = first; other; other = other->next) {
+        other->first = first;
+        if (other->leader == event)
+            other->leader = other;
+    }
+    event->session = NULL;
+    event->leader = event->first = event;
+    event->next = NULL;
+    return first;
 }
 
 int upmu_perf_remove(struct upmu_perf_event *event)
 {
-    struct upmu_perf_event *leader = event->leader, *sibling = leader == event ? event->next : NULL, *next;
-    int error = upmu_perf_group_stop(leader);
+    struct upmu_perf_event *others;
+    int error = upmu_perf_session_stop(event);
 
     if (error)
         return error;
-    event_unlink(event);
-    event->leader = event;
-    event->next = NULL;
-    if (leader != event)
-        (void)upmu_perf_group_start(leader);
-    for (; sibling; sibling = next) {
-        next = sibling->next;
-        sibling->next = NULL;
-        sibling->leader = sibling;
-        (void)upmu_perf_group_start(sibling);
-    }
+    others = upmu_perf_session_leave(event);
+    upmu_perf_leave_task(event);
+    if (others)
+        (void)upmu_perf_session_start(others);
     return 0;
 }

@@ -7,20 +7,16 @@
 #include <string.h>
 #include "abi/perf/perf_core.h"
 
-int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_count *out_count)
+int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
-    int error = upmu_perf_count(event, out_count);
+    int error = upmu_perf_count(event, out_sum);
 
-    out_count->raw += event->children_value;
-    out_count->enabled_ns += event->children_enabled_ns;
-    out_count->running_ns += event->children_running_ns;
+    upmu_perf_sum_add(out_sum, &event->ended);
     for (struct upmu_perf_event *child = event->children; child && !error; child = child->next_child) {
-        struct upmu_count count;
+        struct upmu_perf_sum sum;
 
-        error = upmu_perf_count(child, &count);
-        out_count->raw += count.raw;
-        out_count->enabled_ns += count.enabled_ns;
-        out_count->running_ns += count.running_ns;
+        error = upmu_perf_count(child, &sum);
+        upmu_perf_sum_add(out_sum, &sum);
     }
     return error;
 }
@@ -29,21 +25,20 @@ void upmu_perf_child_end(struct upmu_perf_event *event)
 {
     struct upmu_perf_event *original = event->original;
 
+    (void)upmu_perf_session_leave(event);
     for (struct upmu_perf_event **link = &original->children; *link; link = &(*link)->next_child)
         if (*link == event) {
             *link = event->next_child;
             break;
         }
-    original->children_value += event->value;
-    original->children_enabled_ns += event->enabled_ns;
-    original->children_running_ns += event->running_ns;
-    event->perf->give(event->perf->context, event);
+    upmu_perf_sum_add(&original->ended, &event->stopped);
+    event->perf->give(event->perf->context, event, sizeof *event);
 }
 
 /* Make a copy of an event for a child. Its count and times begin at 0. NULL: the host has no memory. */
 static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, struct upmu_perf_task *child)
 {
-    struct upmu_perf_event *copy = event->perf->take(event->perf->context);
+    struct upmu_perf_event *copy = event->perf->take(event->perf->context, sizeof *copy);
 
     if (!copy)
         return NULL;
@@ -61,15 +56,16 @@ static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, s
 }
 
 /* Each copy knows the event that a program opened, also where the parent's event is itself inherited. */
-bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child)
+int upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child)
 {
     struct upmu_perf_event *first = NULL;
+    int error;
 
-    for (struct upmu_perf_event *event = leader; event; event = event->next) {
+    for (struct upmu_perf_event *event = leader; event; event = upmu_perf_group_next(event)) {
         struct upmu_perf_event *copy = event_copy(event, child);
 
         if (!copy)
-            return false;
+            return -UPMU_PERF_ENOMEM;
         copy->original = event->original ? event->original : event;
         copy->next_child = copy->original->children;
         copy->original->children = copy;
@@ -77,6 +73,8 @@ bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task 
             first = copy;
         upmu_perf_link(copy, first);
     }
-    (void)upmu_perf_group_start(first);
-    return true;
+    error = upmu_perf_group_room(first);
+    if (!error)
+        (void)upmu_perf_session_start(first);
+    return error;
 }

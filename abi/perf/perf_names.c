@@ -50,10 +50,14 @@ static bool text_add_cache(struct upmu_perf_text *text, uint64_t config)
  * too.
  */
 #define RAW_OTHERS UINT64_C(0x530000)
+#define RAW_KERNEL UINT64_C(0x20000)
 
+/* The bit that counts the kernel's mode tells selects of Intel and AMD from NetBurst's, Arm's and RISC-V's. */
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu)
 {
-    return upmu_pmu_is_amd(pmu) || pmu->version;
+    unsigned row = pmu->counter[upmu_bits_lowest(pmu->counters)].select_row;
+
+    return pmu->table->classes[pmu->table->rows[row].class_index].kernel == RAW_KERNEL;
 }
 
 static bool text_add_event(struct upmu_perf_text *text, const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr)

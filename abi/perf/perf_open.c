@@ -8,13 +8,14 @@
 
 #define MOST_READ 16384u /* Linux's limit for the bytes of a read */
 
-/* The arguments of perf_event_open, except the attributes, and what the checks find out. */
+/* The arguments of perf_event_open, and what the checks find out. */
 struct request {
     struct upmu_perf *perf;
     uint32_t caller;
     int32_t pid, cpu;
     int group_file;
     uint64_t flags;
+    struct upmu_perf_attr attr;
     struct upmu_perf_event *leader; /* leader of the group that the event joins; NULL: it is to lead a group itself */
     bool may;                       /* find_task() says that the caller may observe the task */
 };
@@ -73,17 +74,17 @@ static int check_target(struct request *request, struct upmu_perf_event *event)
     if (event->of_task && request->leader && (request->leader->attr.flags ^ event->attr.flags) & UPMU_PERF_INHERIT)
         return -UPMU_PERF_EINVAL;
     if (event->of_task && request->cpu == -1)
-        return upmu_perf_attr_target(&event->attr, true);
+        return upmu_perf_attr_target(&request->attr, true);
     if (request->cpu < 0 || (unsigned)request->cpu >= perf->cpu_count)
         return -UPMU_PERF_EINVAL;
-    return upmu_perf_attr_target(&event->attr, event->of_task);
+    return upmu_perf_attr_target(&request->attr, event->of_task);
 }
 
-static int check_software(const struct upmu_perf_event *event)
+static int check_software(const struct upmu_perf_attr *attr)
 {
-    if (event->attr.sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK)
+    if (attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK)
         return -UPMU_PERF_EOPNOTSUPP;
-    return event->attr.config < UPMU_PERF_SOFTWARE_EVENTS ? 0 : -UPMU_PERF_ENOENT;
+    return attr->config < UPMU_PERF_SOFTWARE_EVENTS ? 0 : -UPMU_PERF_ENOENT;
 }
 
 /* May the caller use an event that needs these UPMU_RIGHT_ rights? The host's hook says so, or else `paranoid`. */
@@ -100,21 +101,20 @@ static bool may_use(const struct request *request, const struct upmu_event *even
 
 static int check_hardware(const struct request *request, struct upmu_perf_event *event)
 {
-    const uint64_t precise = event->attr.flags & UPMU_PERF_PRECISE;
+    const struct upmu_perf_attr *attr = &request->attr;
     const struct upmu_pmu *pmu = pmu_of(request);
     int error;
 
-    if (event->attr.type > UPMU_PERF_TYPE_RAW || event->attr.type == UPMU_PERF_TYPE_TRACEPOINT || !pmu)
+    if (attr->type > UPMU_PERF_TYPE_RAW || attr->type == UPMU_PERF_TYPE_TRACEPOINT || !pmu)
         return -UPMU_PERF_ENOENT;
-    if (event->attr.type != UPMU_PERF_TYPE_RAW && event->attr.config >> 32 &&
-        event->attr.config >> 32 != UPMU_PERF_TYPE_RAW)
+    if (attr->type != UPMU_PERF_TYPE_RAW && attr->config >> 32 && attr->config >> 32 != UPMU_PERF_TYPE_RAW)
         return -UPMU_PERF_ENOENT;
-    if (event->attr.config3)
+    if (attr->config3)
         return -UPMU_PERF_EINVAL;
-    if (precise || event->attr.sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
-        event->attr.flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
+    if (attr->flags & UPMU_PERF_PRECISE || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
+        attr->flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
         return -UPMU_PERF_EOPNOTSUPP;
-    error = upmu_perf_encode(pmu, &event->attr, &event->event);
+    error = upmu_perf_encode(pmu, attr, &event->event);
     if (error)
         return error;
     return may_use(request, &event->event, upmu_rights_of(pmu, &event->event)) ? 0 : -UPMU_PERF_EACCES;
@@ -122,13 +122,13 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
 
 static int check_type(const struct request *request, struct upmu_perf_event *event)
 {
-    int error = upmu_perf_is_software(event) ? check_software(event) : check_hardware(request, event);
+    int error = upmu_perf_is_software(event) ? check_software(&request->attr) : check_hardware(request, event);
 
     if (!error)
-        error = upmu_perf_attr_type(&event->attr);
+        error = upmu_perf_attr_type(&request->attr);
     if (!error && is_of_cgroup(request))
         error = -UPMU_PERF_EBADF;
-    return error ? error : upmu_perf_attr_callers(request->perf, &event->attr);
+    return error ? error : upmu_perf_attr_callers(request->perf, &request->attr);
 }
 
 /* Check the caller's rights on the target, and whether a CPU that is the target is online. */
@@ -147,7 +147,8 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
     if (!leader)
         return 0;
-    if (leader->leader == leader && upmu_perf_read_bytes(&event->attr, upmu_perf_group_size(leader) + 1u) >= MOST_READ)
+    if (leader->leader == leader &&
+        upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(leader) + 1u) >= MOST_READ)
         return -UPMU_PERF_E2BIG;
     return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
                    leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||
@@ -165,16 +166,14 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
     bool had_failed = leader->failed;
-    int error = upmu_perf_is_software(event) ? 0 : upmu_perf_group_fits(leader, event);
+    int error = upmu_perf_group_grow(leader, event);
 
-    if (!error && leader != event)
-        error = upmu_perf_group_stop(leader);
     if (error)
         return error;
     upmu_perf_link(event, leader);
     event->id = ++event->perf->next_id;
     event->perf->events++;
-    error = upmu_perf_group_start(leader);
+    error = upmu_perf_session_start(leader);
     if (!error)
         return 0;
     leader->failed = had_failed;
@@ -187,12 +186,17 @@ static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *lea
 static int check_all(struct request *request, struct upmu_perf_event *event, void *user_attr)
 {
     int error = request->flags & ~UPMU_PERF_OPEN_FLAGS ? -UPMU_PERF_EINVAL
-                                                       : upmu_perf_attr_copy(request->perf, user_attr, &event->attr);
+                                                       : upmu_perf_attr_copy(request->perf, user_attr, &request->attr);
 
+    event->attr = (struct upmu_perf_kept){.type = request->attr.type,
+                                          .clockid = request->attr.clockid,
+                                          .config = request->attr.config,
+                                          .read_format = request->attr.read_format,
+                                          .flags = request->attr.flags};
     if (!error)
-        error = upmu_perf_attr_check(request->perf, request->caller, &event->attr);
+        error = upmu_perf_attr_check(request->perf, request->caller, &request->attr);
     if (!error)
-        error = upmu_perf_attr_limits(request->perf, request->caller, &event->attr);
+        error = upmu_perf_attr_limits(request->perf, request->caller, &request->attr);
     if (!error)
         error = check_files(request);
     if (!error)
@@ -200,7 +204,7 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
     if (!error)
         error = check_type(request, event);
     if (!error)
-        error = upmu_perf_attr_clock(&event->attr);
+        error = upmu_perf_attr_clock(&request->attr);
     if (!error)
         error = check_context(request, event);
     if (!error)
@@ -208,8 +212,8 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
     if (!error && request->group_file != -1 && request->flags & UPMU_PERF_FLAG_OUTPUT)
         error = -UPMU_PERF_EINVAL; /* no event has a ring */
     if (!error)
-        error = upmu_perf_attr_traced(&event->attr);
-    return error ? error : upmu_perf_attr_stage(request->perf, &event->attr);
+        error = upmu_perf_attr_traced(&request->attr);
+    return error ? error : upmu_perf_attr_stage(&request->attr);
 }
 
 int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf_event *event, void *user_attr,
@@ -223,6 +227,7 @@ int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf
     event->perf = perf;
     event->cpu = cpu;
     event->index = UPMU_PERF_NO_INDEX;
+    event->leader = event->first = event;
     error = check_all(&request, event, user_attr);
     if (error)
         return error;

@@ -4,7 +4,6 @@
  * difference between the sum of the notes now and their sum when the event began to count, so that a note costs the
  * same however many events there are.
  */
-#include <string.h>
 #include "abi/perf/perf_core.h"
 
 static uint64_t clock_of(const struct upmu_perf *perf)
@@ -89,23 +88,21 @@ void upmu_perf_soft_begin(struct upmu_perf_event *event)
     event->since_ns = target_ns(event);
 }
 
-void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_count *out_count)
+void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
-    uint64_t ns = event->counting ? target_ns(event) - event->since_ns : 0;
+    *out_sum = event->stopped;
+    if (event->counting) {
+        uint64_t ns = target_ns(event) - event->since_ns;
 
-    memset(out_count, 0, sizeof *out_count);
-    out_count->raw = event->value + (event->counting ? event_total_since(event) : 0);
-    out_count->enabled_ns = event->enabled_ns + ns;
-    out_count->running_ns = event->running_ns + ns;
+        upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){event_total_since(event), ns, ns});
+    }
 }
 
 void upmu_perf_soft_end(struct upmu_perf_event *event)
 {
-    struct upmu_count count;
+    struct upmu_perf_sum sum;
 
-    upmu_perf_soft_count(event, &count);
-    event->value = count.raw;
-    event->enabled_ns = count.enabled_ns;
-    event->running_ns = count.running_ns;
+    upmu_perf_soft_count(event, &sum);
+    event->stopped = sum;
     event->counting = false;
 }

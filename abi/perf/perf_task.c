@@ -61,17 +61,23 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
 
 /* ---- exec and exit ---- */
 
-/* Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. */
-static void group_exec(struct upmu_perf_event *leader)
+/*
+ * Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. Returns 0, or -EBUSY: a CPU cannot be reached, and
+ * the next exec does it.
+ */
+static int group_exec(struct upmu_perf_event *leader)
 {
-    if (upmu_perf_group_stop(leader))
-        return;
-    for (struct upmu_perf_event *event = leader; event; event = event->next) {
-        if (event->attr.flags & UPMU_PERF_ENABLE_ON_EXEC)
-            event->enabled = true;
+    int error = upmu_perf_session_stop(leader);
+
+    for (struct upmu_perf_event *event = leader; event && !error; event = upmu_perf_group_next(event))
+        event->enabled |= !!(event->attr.flags & UPMU_PERF_ENABLE_ON_EXEC);
+    if (!error && upmu_perf_session_start(leader) == -UPMU_PERF_EBUSY)
+        error = -UPMU_PERF_EBUSY;
+    for (struct upmu_perf_event *event = leader->first; event && error; event = event->next)
+        event->failed = false;
+    for (struct upmu_perf_event *event = leader; event && !error; event = upmu_perf_group_next(event))
         event->attr.flags &= ~UPMU_PERF_ENABLE_ON_EXEC;
-    }
-    (void)upmu_perf_group_start(leader);
+    return error;
 }
 
 /*
@@ -103,7 +109,7 @@ static int task_remove_events(struct upmu_perf_task *task)
 static int task_end_events(struct upmu_perf_task *task)
 {
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task) {
-        int error = event->leader == event ? upmu_perf_group_stop(event) : 0;
+        int error = event->first == event ? upmu_perf_session_stop(event) : 0;
 
         if (error)
             return error;
@@ -124,7 +130,7 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch)
 
     for (struct upmu_perf_event *event = task->events; event && !error; event = event->next_of_task)
         if (event->leader == event)
-            group_exec(event);
+            error = group_exec(event);
     return error;
 }
 
@@ -135,14 +141,16 @@ enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
 
 int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread)
 {
-    const uint64_t inherit = UPMU_PERF_INHERIT;
-
     for (struct upmu_perf_event *event = parent->events; event; event = event->next_of_task) {
-        if (event->leader != event || !(event->attr.flags & inherit) ||
-            (event->attr.flags & UPMU_PERF_INHERIT_THREAD && !is_thread) || upmu_perf_group_copy(event, child))
-            continue;
-        (void)upmu_perf_exit(child); /* end the copies that were made: none has counted */
-        return -UPMU_PERF_ENOMEM;
+        int error = 0;
+
+        if (event->leader == event && event->attr.flags & UPMU_PERF_INHERIT &&
+            (is_thread || !(event->attr.flags & UPMU_PERF_INHERIT_THREAD)))
+            error = upmu_perf_group_copy(event, child);
+        if (error) {
+            (void)upmu_perf_exit(child); /* end the copies that were made: none has counted */
+            return error;
+        }
     }
     return 0;
 }

@@ -24,7 +24,8 @@ struct perf_kernel {
     struct upmu_perf perf;
     struct upmu_perf_cpu perf_cpu[PERF_KERNEL_CPUS];
     struct upmu_perf_task *running[PERF_KERNEL_CPUS];
-    unsigned takes; /* events for which there is memory yet */
+    unsigned takes;     /* how often take() still has memory */
+    size_t taken_bytes; /* not given back */
 };
 
 static struct perf_kernel perf_kernel;
@@ -51,16 +52,21 @@ static uint64_t perf_kernel_clock(void *context)
     return perf_kernel.sim.now_ns;
 }
 
-static struct upmu_perf_event *perf_kernel_take(void *context)
+static void *perf_kernel_take(void *context, size_t bytes)
 {
     (void)context;
-    return perf_kernel.takes && perf_kernel.takes-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
+    if (!perf_kernel.takes)
+        return NULL;
+    perf_kernel.takes--;
+    perf_kernel.taken_bytes += bytes;
+    return malloc(bytes);
 }
 
-static void perf_kernel_give(void *context, struct upmu_perf_event *event)
+static void perf_kernel_give(void *context, void *memory, size_t bytes)
 {
     (void)context;
-    free(event);
+    perf_kernel.taken_bytes -= bytes;
+    free(memory);
 }
 
 static void perf_kernel_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)

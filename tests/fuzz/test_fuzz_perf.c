@@ -21,7 +21,7 @@
 #define FILES 12u
 #define FIRST_FILE 100
 #define BOOKS 64u
-#define COPIES 40u /* for which there is memory */
+#define TAKES 80u /* how often there is memory for sessions and copies */
 
 /* What an event, or the copy of a child, is to have counted. */
 struct book {
@@ -68,7 +68,7 @@ static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file
 
 static void set_up(void)
 {
-    const char *missing = perf_kernel_set_up(upmu_sim_profile("skl"), task, COPIES);
+    const char *missing = perf_kernel_set_up(upmu_sim_profile("skl"), task, TAKES);
 
     FUZZ_CHECK(!missing, "%s", missing);
     perf_kernel.perf.copy_in = copy;
@@ -253,7 +253,7 @@ static void fork_task(unsigned parent, bool is_thread)
     }
     alive[child] = true;
     for (unsigned i = 0; i < BOOKS; i++) {
-        const struct upmu_perf_attr *attr = books[i].used ? &event[books[i].file]->attr : NULL;
+        const struct upmu_perf_kept *attr = books[i].used ? &event[books[i].file]->attr : NULL;
 
         if (!attr || books[i].task != (int)parent || made[i] || !(attr->flags & UPMU_PERF_INHERIT))
             continue;
@@ -389,6 +389,7 @@ static void run_perf(const uint8_t *input, size_t length)
     FUZZ_CHECK(!perf_kernel.perf.events, "%u events are left", (unsigned)perf_kernel.perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
+    FUZZ_CHECK(!perf_kernel.taken_bytes, "%zu bytes were not given back", perf_kernel.taken_bytes);
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_switch_cpu(&perf_kernel.sim, i);
         FUZZ_CHECK(upmu_cpu_fini(&perf_kernel.cpu[i]) == UPMU_OK, "CPU %u does not end", i);

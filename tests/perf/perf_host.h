@@ -26,6 +26,7 @@ struct perf_host {
     unsigned running[2];  /* tasks */
     unsigned copies_left; /* copies that still succeed; 0: all */
     unsigned takes_left, given;
+    size_t taken_bytes; /* not given back */
     uint32_t caller;
 };
 
@@ -90,17 +91,23 @@ static struct upmu_perf_event *perf_event_of(void *context, uint32_t caller, int
                : NULL;
 }
 
-static struct upmu_perf_event *perf_take(void *context)
+static void *perf_take(void *context, size_t bytes)
 {
     (void)context;
-    return perf_host.takes_left && perf_host.takes_left-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
+    if (!perf_host.takes_left)
+        return NULL;
+    perf_host.takes_left--;
+    perf_host.taken_bytes += bytes;
+    return malloc(bytes);
 }
 
-static void perf_give(void *context, struct upmu_perf_event *event)
+static void perf_give(void *context, void *memory, size_t bytes)
 {
     (void)context;
     perf_host.given++;
-    free(event);
+    perf_host.taken_bytes -= bytes;
+    memset(memory, 0xa5, bytes); /* no list and no CPU has it any more */
+    free(memory);
 }
 
 /* Two CPUs of a model, which idle; tasks 0 to 2 do not run. */
@@ -198,6 +205,7 @@ static void perf_host_end(void)
             perf_close(PERF_FIRST_FILE + i);
     assert_int_equal(perf_host.perf.events, 0);
     assert_int_equal(1000 - perf_host.takes_left, perf_host.given);
+    assert_int_equal(perf_host.taken_bytes, 0);
     host_end_idle(&perf_host.host);
 }
 

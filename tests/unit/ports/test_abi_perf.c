@@ -197,6 +197,40 @@ static void exec_begins_what_waits_for_it(void **state)
     perf_host_end();
 }
 
+/* Events wait for exec on a CPU that cannot be reached, alone and in a group that counts: the host calls again. */
+static void an_exec_that_cannot_begin_an_event_says_so(void **state)
+{
+    const uint64_t waits = UPMU_PERF_DISABLED | UPMU_PERF_ENABLE_ON_EXEC;
+
+    (void)state;
+    for (unsigned alone_first = 0; alone_first < 2; alone_first++) {
+        bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+        int leader, branches, alone = 0;
+
+        perf_host_set_up("skl");
+        if (!alone_first) /* the list of the task begins with the latest event */
+            alone = open_hardware(BRANCHES, waits, 0, -1, -1);
+        leader = open_hardware(INSTRUCTIONS, 0, 0, -1, -1);
+        branches = open_hardware(BRANCHES, waits, 0, -1, leader);
+        if (alone_first)
+            alone = open_hardware(BRANCHES, waits, 0, -1, -1);
+        perf_switch(1, 0);
+        perf_work(1, true, 400);
+        run_on_cpu = perf_host.host.sim.port.run_on_cpu;
+        perf_host.host.sim.port.run_on_cpu = NULL;
+        upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+        assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), -UPMU_PERF_EBUSY, alone_first);
+        perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+        assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0, alone_first);
+        perf_work(1, true, 400);
+        assert_int_equal(value_of(leader), 800, alone_first);
+        assert_int_equal(value_of(branches), 100, alone_first);
+        assert_int_equal(value_of(alone), 100, alone_first);
+        perf_switch(1, 3);
+        perf_host_end();
+    }
+}
+
 static void exec_ends_what_is_removed_by_it(void **state)
 {
     int file;
@@ -312,6 +346,7 @@ static void a_group_is_closed_in_any_order(void **state)
         file[1] = open_hardware(BRANCHES, 0, 0, -1, file[0]);
         file[2] = open_software(UPMU_PERF_TASK_CLOCK, 0, 0, -1, file[0]);
         file[3] = open_hardware(CYCLES, 0, 0, -1, file[0]);
+        perf_host.takes_left = 0; /* no close needs memory */
         for (unsigned members = 4; members; members--) {
             unsigned which = code % members;
 
@@ -322,8 +357,134 @@ static void a_group_is_closed_in_any_order(void **state)
             perf_close(file[left[which]]);
             memmove(&left[which], &left[which + 1], (3 - which) * sizeof *left);
         }
+        perf_host.takes_left = 1000 - perf_host.given;
         perf_host_end();
     }
+}
+
+/* As many events as a group can have here, closed in random orders and without memory, change from exact to exact. */
+static void a_large_group_is_closed_in_many_orders(void **state)
+{
+    uint64_t random = 1;
+
+    (void)state;
+    for (unsigned round = 0; round < 30; round++) {
+        int file[UPMU_SET_EVENTS], leader;
+        unsigned members = 0;
+        uint64_t truth = 0;
+
+        perf_host_set_up("lnl_p");
+        leader = file[members++] = open_hardware(BRANCHES, 0, 0, -1, -1);
+        while (members < UPMU_SET_EVENTS && (file[members] = open_hardware(BRANCHES, 0, 0, -1, leader)) > 0)
+            members++;
+        assert_compare(members, >=, 8);
+        perf_host.takes_left = 0;
+        while (members) {
+            unsigned which;
+
+            random = random * UINT64_C(6364136223846793005) + 1;
+            which = (unsigned)(random >> 40) % members;
+            run_task(400, 0);
+            truth += 100;
+            for (unsigned i = 0; i < members; i++)
+                assert_int_equal(value_of(file[i]), truth, round, i);
+            perf_close(file[which]);
+            file[which] = file[--members];
+        }
+        perf_host.takes_left = 1000 - perf_host.given;
+        perf_host_end();
+    }
+}
+
+/* A session of its own is made for an event that a leader has left behind, when an event joins it: else 6 must fit. */
+static void an_event_left_behind_leads_a_group_again(void **state)
+{
+    int left[4], more[3];
+
+    (void)state;
+    perf_host_set_up("skl"); /* four general counters for each thread */
+    for (unsigned i = 0; i < 4; i++)
+        left[i] = open_hardware(BRANCHES, 0, 0, -1, i ? left[0] : -1);
+    run_task(400, 0);
+    perf_close(left[0]);
+    assert_int_equal(perf_ioctl(left[1], UPMU_PERF_IOC_DISABLE, UPMU_PERF_IOC_FLAG_GROUP), 0); /* that one alone */
+    run_task(400, 0);
+    assert_int_equal(perf_ioctl(left[1], UPMU_PERF_IOC_ENABLE, 0), 0);
+    assert_int_equal(value_of(left[1]), 100);
+    assert_int_equal(value_of(left[2]), 200);
+    perf_host.takes_left -= 1000 - 4;
+    assert_int_equal(open_hardware(BRANCHES, 0, 0, -1, left[2]), -UPMU_PERF_ENOMEM);
+    perf_host.takes_left += 1000 - 4;
+    more[0] = open_hardware(BRANCHES, 0, 0, -1, left[2]);
+    run_task(400, 0); /* two sessions of two events each */
+    assert_int_equal(value_of(left[1]), 200);
+    assert_int_equal(value_of(left[2]), 300);
+    assert_int_equal(value_of(left[3]), 300);
+    for (unsigned i = 1; i < 3; i++) {
+        more[i] = open_hardware(BRANCHES, 0, 0, -1, left[2]);
+        assert_compare(more[i], >, 0, i);
+    }
+    assert_int_equal(perf_ioctl(left[1], UPMU_PERF_IOC_DISABLE, 0), 0);
+    assert_int_equal(perf_ioctl(left[3], UPMU_PERF_IOC_DISABLE, 0), 0);
+    run_task(400, 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(value_of(more[i]), i ? 100 : 200, i);
+    assert_int_equal(value_of(left[2]), 400);
+    perf_close(left[2]); /* its group goes on, and the two others have the session of before */
+    assert_int_equal(perf_ioctl(left[3], UPMU_PERF_IOC_ENABLE, 0), 0);
+    assert_int_equal(perf_ioctl(more[0], UPMU_PERF_IOC_DISABLE, 0), 0);
+    run_task(400, 0);
+    assert_int_equal(value_of(left[1]), 200);
+    assert_int_equal(value_of(left[3]), 400);
+    assert_int_equal(value_of(more[0]), 200);
+    assert_int_equal(value_of(more[2]), 200);
+    perf_host_end();
+}
+
+/* Memory of an event and its part of the session: at most 2,048 bytes for a leader, 640 for each more. */
+static void memory_of_a_group_grows_by_its_members(void **state)
+{
+    size_t before = 0;
+    int leader = -1;
+
+    (void)state;
+    perf_host_set_up("lnl_p");
+    for (unsigned i = 0; i < 8; i++) {
+        int file = open_hardware(BRANCHES, 0, 0, -1, leader);
+        size_t grown = sizeof(struct upmu_perf_event) + perf_host.taken_bytes - before;
+
+        assert_compare(file, >, 0, i);
+        assert_compare(grown, <=, i ? 640 : 2048, i);
+        assert_int_equal(perf_host.taken_bytes, UPMU_SESSION_BYTES(i + 1), i);
+        before = perf_host.taken_bytes;
+        leader = i ? leader : file;
+    }
+    assert_compare(open_software(UPMU_PERF_DUMMY, 0, 0, -1, -1), >, 0);
+    assert_int_equal(perf_host.taken_bytes, before); /* a software event has no session */
+    perf_host_end();
+}
+
+/* A group whose session cannot grow counts on as it was. */
+static void an_open_without_memory_changes_nothing(void **state)
+{
+    int leader;
+
+    (void)state;
+    perf_host_set_up("skl");
+    perf_host.takes_left = 0;
+    assert_int_equal(open_hardware(INSTRUCTIONS, 0, 0, -1, -1), -UPMU_PERF_ENOMEM);
+    perf_host.takes_left = 1000;
+    leader = open_hardware(INSTRUCTIONS, 0, 0, -1, -1);
+    perf_host.takes_left = 0;
+    perf_switch(0, 0);
+    perf_work(0, true, 400);
+    assert_int_equal(open_hardware(BRANCHES, 0, 0, -1, leader), -UPMU_PERF_ENOMEM);
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(leader), 800);
+    assert_int_equal(read_file(leader).enabled, 800);
+    perf_switch(0, 2);
+    perf_host.takes_left = 999;
+    perf_host_end();
 }
 
 static void a_group_that_cannot_run_together_is_refused(void **state)
@@ -658,33 +819,30 @@ static void children_follow_their_original(void **state)
 static void a_fork_without_memory_leaves_nothing(void **state)
 {
     struct upmu_perf_task child;
+    unsigned given;
     int leader;
 
     (void)state;
-    for (unsigned takes = 0; takes < 3; takes++) {
+    for (unsigned takes = 0; takes < 5; takes++) { /* three events, two sessions */
         perf_host_set_up("skl");
         upmu_perf_task_init(&child, 10, 10);
         leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
         assert_compare(open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader), >, 0);
         assert_compare(open_hardware(CYCLES, UPMU_PERF_INHERIT, 0, -1, -1), >, 0);
+        given = perf_host.given;
         perf_host.takes_left = takes;
         assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, true), -UPMU_PERF_ENOMEM);
         assert_null(child.events);
-        assert_int_equal(perf_host.given, takes);
+        assert_int_equal(perf_host.given - given, takes);
         run_task(400, 0);
         assert_int_equal(value_of(leader), 400);
-        perf_host.takes_left = 1000 - takes;
+        perf_host.takes_left = 5;
+        assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, true), 0);
+        assert_int_equal(perf_host.takes_left, 0);
+        assert_int_equal(upmu_perf_exit(&child), UPMU_OK);
+        perf_host.takes_left = 1000 - 2 - perf_host.given;
         perf_host_end();
     }
-}
-
-static void without_memory_nothing_is_inherited(void **state)
-{
-    (void)state;
-    perf_host_set_up("skl");
-    perf_host.perf.take = NULL;
-    assert_int_equal(open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1), -UPMU_PERF_EOPNOTSUPP);
-    perf_host_end();
 }
 
 /* ---- What may be counted ---- */
@@ -782,6 +940,35 @@ static void raw_words_of_netburst_are_as_they_are(void **state)
     perf_host_end();
 }
 
+/* A PMU with a version, the registers of Skylake, and the kernel's mode in another bit of a select, as Arm's are. */
+static struct upmu_pmu pmu_like_arm(void)
+{
+    static struct upmu_register_class classes[UPMU_REGISTER_CLASSES];
+    static struct upmu_register_table table;
+    struct upmu_pmu pmu;
+
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    table = *pmu.table;
+    memcpy(classes, table.classes, table.class_count * sizeof *classes);
+    classes[table.rows[pmu.counter[0].select_row].class_index].kernel = UPMU_BIT64(27);
+    table.classes = classes;
+    pmu.table = &table;
+    return pmu;
+}
+
+/* Bits of modes and of the interrupt are those of Intel's and AMD's selects alone, though Arm's PMUs have versions. */
+static void raw_words_of_arm_are_as_they_are(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(UPMU_PERF_TYPE_RAW, 0x530011, 0);
+    struct upmu_perf_text text = {.length = 0};
+    struct upmu_pmu pmu = pmu_like_arm();
+
+    (void)state;
+    assert_compare(pmu.version, >, 0);
+    assert_true(text_add_event(&text, &pmu, &attr));
+    assert_string_equal(text.bytes, "raw:config=0x0000000000530011");
+}
+
 static char files[4096];
 
 static void note_file(void *context, const char *path, const char *text)
@@ -807,6 +994,7 @@ static void files_say_what_a_raw_word_is(void **state)
         {"zen4", "/cpu/events/branch-instructions event=0xc2\n", "in_tx"},
         {"zen4", "/cpu/events/stalled-cycles-frontend event=0xa9\n", "stalled-cycles-backend"},
         {"zen4", "/cpu/events/cache-misses event=0x64,umask=0x09\n", "NULL"},
+        {"p6", "/cpu/format/cmask config:24-31\n", "config1"},
         {"northwood", "/cpu/type 4\n", "format"},
         {"skl", "/software/type 1\n", "NULL"},
         {"skl", "/proc/sys/kernel/perf_event_paranoid -1\n", "NULL"},
@@ -822,6 +1010,19 @@ static void files_say_what_a_raw_word_is(void **state)
             fail_msg("row %u: %s", i, files);
         perf_host_end();
     }
+}
+
+static void files_of_arm_say_its_type_alone(void **state)
+{
+    struct upmu_pmu pmu = pmu_like_arm();
+
+    (void)state;
+    perf_host_set_up("skl");
+    files[0] = 0;
+    emit_pmu(&perf_host.perf, note_file, &pmu);
+    assert_non_null(strstr(files, "/cpu/type 4\n"));
+    assert_null(strstr(files, "format"));
+    perf_host_end();
 }
 
 static void events_have_a_limit(void **state)
@@ -904,11 +1105,16 @@ int main(void)
         cmocka_unit_test(a_user_is_refused_as_linux_does),
         cmocka_unit_test(a_task_is_counted_while_it_runs),
         cmocka_unit_test(exec_begins_what_waits_for_it),
+        cmocka_unit_test(an_exec_that_cannot_begin_an_event_says_so),
         cmocka_unit_test(exec_ends_what_is_removed_by_it),
         cmocka_unit_test(a_program_that_may_not_be_watched_is_not),
         cmocka_unit_test(members_of_a_group_are_enabled_alone_or_together),
         cmocka_unit_test(a_reset_leaves_the_times),
         cmocka_unit_test(a_group_is_closed_in_any_order),
+        cmocka_unit_test(a_large_group_is_closed_in_many_orders),
+        cmocka_unit_test(an_event_left_behind_leads_a_group_again),
+        cmocka_unit_test(memory_of_a_group_grows_by_its_members),
+        cmocka_unit_test(an_open_without_memory_changes_nothing),
         cmocka_unit_test(a_group_that_cannot_run_together_is_refused),
         cmocka_unit_test(every_format_has_its_bytes),
         cmocka_unit_test(a_cpu_is_counted_whoever_runs),
@@ -921,11 +1127,12 @@ int main(void)
         cmocka_unit_test(children_are_counted_once),
         cmocka_unit_test(children_follow_their_original),
         cmocka_unit_test(a_fork_without_memory_leaves_nothing),
-        cmocka_unit_test(without_memory_nothing_is_inherited),
         cmocka_unit_test(a_user_may_what_paranoid_grants),
         cmocka_unit_test(words_and_names_are_those_of_the_cpu),
         cmocka_unit_test(raw_words_of_netburst_are_as_they_are),
+        cmocka_unit_test(raw_words_of_arm_are_as_they_are),
         cmocka_unit_test(files_say_what_a_raw_word_is),
+        cmocka_unit_test(files_of_arm_say_its_type_alone),
         cmocka_unit_test(events_have_a_limit),
         cmocka_unit_test(each_copy_may_fail),
         cmocka_unit_test(commands_that_do_nothing_here_say_why),
