@@ -172,7 +172,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         upmu_placed_note(meter, plan->out[part]);
         if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
             !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
-            upmu_meter_fails(meter, plan->leave); /* no program, or no room in the plan: the repair stops its sessions */
+            upmu_meter_fails(meter, plan->leave); /* no program, or no room in the plan: the repair stops them */
         upmu_session_end_change(plan->out[part]);
     }
     upmu_reconcile(meter);

@@ -339,8 +339,8 @@ enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flag
 /*
  * Add the count of another die to a sum.  `value`, `raw`, `error` and `lost` are added, each up to its largest value.
  * `enabled_ns` becomes the longest of the dies, and `running_ns` this time less the longest time without a counter.
- * The quality becomes the worst of the dies; but a die that is idle (0, UPMU_QUALITY_UNPROVEN) makes a sum unproven only
- * if no other die counted.  Context: any.
+ * The quality becomes the worst of the dies; but a die that is idle (0, UPMU_QUALITY_UNPROVEN) makes a sum unproven
+ * only if no other die counted.  Context: any.
  */
 void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
 
