@@ -46,7 +46,7 @@ AIM = 95
 
 # What a test is given so that it takes a moment only.
 BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_inject_amd": {"INJECT_STRIDE": "397"}, "test_step": {"STEP_BRIEF": "1"},
-         "test_meet": {"MEET_STRIDE": "7"}, "test_thread_sessions": {}, "test_trap_sample": {},
+         "test_meet": {"MEET_STRIDE": "7"}, "test_thread_sessions": {"SHARE": "some"}, "test_trap_sample": {},
          "test_inject_p4": {}, "test_phases": {}, "host": {"HOST_SEEDS": os.environ.get("HOST_SEEDS", "160"), "HOST_STEPS": os.environ.get("HOST_STEPS", "6000"), "HOST_SHRINK": "0"},
          "test_fuzz_calls": {"FUZZ_RUNS": "400"}, "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
