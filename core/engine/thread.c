@@ -186,6 +186,9 @@ static void find_list_places(struct upmu_meter *meter, struct upmu_thread *threa
             UPMU_STORE(thread->unjoined, 1);
             continue;
         }
+        /* Before it was linked, a call on another CPU may have stopped it. */
+        if (!upmu_session_waits(session))
+            continue;
         if (upmu_waiting_come(meter, session, *searches != 0, taken, now_ns))
             *searches -= upmu_session_waits(session);
         kept += upmu_session_waits(session) && !session->limit;

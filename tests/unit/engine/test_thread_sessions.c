@@ -1511,6 +1511,49 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
         }
 }
 
+static enum upmu_status stopped_elsewhere;
+
+static void stop_on_the_other_cpu(struct host *f)
+{
+    elsewhere.enough = true;
+    upmu_sim_switch_cpu(&f->sim, 1);
+    stopped_elsewhere = upmu_session_stop(&f->sessions[0]);
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+/*
+ * A session that has no place yet is stopped elsewhere before each seventh step of the switch to its thread.
+ * Catches: "it waits" looked at before the session is held, so that a stopped session is started.
+ */
+static void what_is_stopped_while_its_thread_comes_stays_stopped(void **state)
+{
+    struct sigaction before;
+    unsigned stopped = 0;
+
+    (void)state;
+    for (unsigned at = 0; !at || elsewhere.enough; at += 7) {
+        struct host f;
+        enum upmu_status status;
+
+        set_up(&f, "skylake", true);
+        host_add(&f, 0, "instructions", 0);
+        follow(&f, 0, 0);
+        step_begin(&f, stop_on_the_other_cpu, at, &before);
+        status = upmu_thread_switch(&f.cpu[0], &f.threads[IDLE], &f.threads[0]);
+        step_end(&before);
+        f.running[0] = 0;
+        assert_int_equal(status, UPMU_OK);
+        if (elsewhere.enough && stopped_elsewhere == UPMU_OK) {
+            assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED, at);
+            stopped++;
+        } else {
+            assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING, at);
+        }
+        tear_down(&f);
+    }
+    assert_compare(stopped, >, 10);
+}
+
 /* The thread comes to the other CPU, and goes so many steps later: more than lie between two looks at where it is. */
 #define STAY 30
 static void pass_by_the_other_cpu(struct host *f)
@@ -2517,6 +2560,7 @@ int main(void)
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(what_a_handler_closed_before_a_switch_counts_for_the_next),
         cmocka_unit_test(what_runs_where_is_known_whatever_a_switch_met),
+        cmocka_unit_test(what_is_stopped_while_its_thread_comes_stays_stopped),
         cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_read_of_what_starts_elsewhere_meanwhile_reads_no_register),
         cmocka_unit_test(a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere),
