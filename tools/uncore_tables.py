@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Packs the lists backends/uncore/*.tsv into backends/uncore/uncore_tables.c.
+"""Packs the lists backends/uncore/*.tsv into backends/uncore/uncore_tables.c, and writes the names of readings to events/.
 
-    tools/uncore_tables.py            write it
-    tools/uncore_tables.py --check    fail if it is not what the lists give
+    tools/uncore_tables.py            write them
+    tools/uncore_tables.py --check    fail if they are not what the lists give
 """
 import fnmatch
 import os
@@ -18,7 +18,12 @@ OUT = os.path.join(FOLDER, "uncore_tables.c")
 
 STYLES = {"G": "GLOBAL", "S": "SELECT", "B": "BOX", "D": "DISCOVERED", "A": "CLIENT_IMC", "F": "FREE"}
 SPACES = {"msr": "MSR", "pci": "PCI", "mmio": "MMIO"}
-SCOPES = {"die": "DIE", "node": "NODE", "llc": "LLC"}
+SCOPES = {"die": "DIE", "node": "NODE", "llc": "LLC", "thread": "THREAD", "core": "CORE"}
+READINGS = ("reading", "reading_package")  # rules of types whose registers are rows of uncore_readings.tsv
+REGISTERS = ("eax", "ebx", "ecx", "edx")
+# Scales of readings as a byte: bits 4:0 are n of 1/2^n, or a flag says where n is.
+SCALES = {"1": 0, "1/65536": 16, "intel": 0x20, "amd": 0x40, "micro": 0x80}
+EVENTS = {"power_uncore": 146, "msr_uncore": 147, "core_uncore": 148, "pkg_uncore": 149}  # numbers of catalogues
 NONE = -0x8000  # an offset of a register that does not exist
 ANYWHERE = 0xffff  # a device wherever it is
 
@@ -32,6 +37,19 @@ def read(name):
 
 def number(text, default=0):
     return default if text == "-" else int(text, 0)
+
+
+def cpus_of(text):
+    """CPUs in the form of uncore_generations.tsv: (family, first model, last model, stepping and vendor)."""
+    out = []
+    for family in text.split():
+        family, models = family.split(":")
+        for model in models.split(","):
+            amd = 0x80 if model.endswith("a") and len(model.split("-")[-1]) == 3 else 0
+            model, _, stepping = (model[:-1] if amd else model).partition("+")
+            first, _, last = model.partition("-")
+            out.append((int(family, 16), int(first, 16), int(last or first, 16), amd | int(stepping or "0", 16)))
+    return out
 
 
 class Pool:
@@ -138,6 +156,9 @@ class Tables:
         self.rules = Pool([(0, 0, 0)])  # counters of events, then events of filters
         self.fields = Pool([(0, 0, 0, 0)])
         self.rows = Pool([])
+        self.readings = []
+        self.levels = []
+        self.kinds, self.features, self.models = {}, [], []
         self.boxes = []
         self.generations = []
         self.cpus = []
@@ -154,6 +175,32 @@ class Tables:
         if not rules and not applies:
             return 0
         return self.rules.add(merged(rules) + [(0, 0, 0)] + (merged(applies) + [(0, 0, 0)] if applies else []))
+
+    def read_kinds(self):
+        """Bits of kinds of CPUs, by key; those that CPUID tells stand first."""
+        for bit, line in enumerate(read("kinds")):
+            self.kinds[line["key"]] = 1 << bit
+            if line["cpuid"] == "-":
+                self.models += [cpu + (bit,) for cpu in cpus_of(line["cpus"])]
+                continue
+            if len(self.features) != bit:
+                sys.exit("uncore_tables: kinds by CPUID stand first: %s" % line)
+            leaf, register, at = line["cpuid"].split(".")
+            msr, _, enable = line["enable"].partition(".")
+            self.features.append((int(leaf, 0), number(msr), 32 * REGISTERS.index(register) + int(at), int(enable or 0)))
+        if len(self.kinds) > 32:
+            sys.exit("uncore_tables: more than 32 kinds")
+
+    def readings_of(self, lines):
+        """The index of the first of a type's readings, which end with one of width 0."""
+        at, codes = len(self.readings), sorted({int(line["code"]) for line in lines})
+        mask = lambda text: 0 if text == "-" else sum(self.kinds[key] for key in text.split(","))
+        for line in lines:
+            self.readings.append((int(line["msr"], 0), self.string(line["unit"]),
+                                  self.masks.add(mask(line["all"]) << 32 | mask(line["any"])),
+                                  codes.index(int(line["code"])), int(line["width"]), SCALES[line["scale"]]))
+        self.readings.append((0, 0, 0, 0, 0, 0))
+        return at
 
     def words_of(self, row):
         """Offsets or devices of boxes, then what the second base is, or what the rule reads."""
@@ -223,16 +270,35 @@ class Tables:
                 fields.setdefault(tuple(where.split("/")), []).append(
                     (self.string(line["name"]), (int(line["word"]) - 1) * 64 + int(line["bit"]), int(line["width"]),
                      int(line["resource"])))
-        packed = {}
+        packed, readings = {}, {}
+        self.read_kinds()
+        for line in read("readings"):
+            where = (line["generation"], line["box"])
+            readings.setdefault(where, []).append(line)
+            rule = (int(line["code"]), 0xffff, 1 << int(line["code"]))
+            if rule not in rules.setdefault(where, []):
+                rules[where].append(rule)
+        packed_readings = set(readings)
         for line in read("types"):
             where = (line["generation"], line["box"])
+            if (line["rule"] in READINGS) != (where in readings):
+                sys.exit("uncore_tables: readings and their rule belong together: %s %s" % where)
+            if where in readings and len(rules[where]) != int(line["counters"]):
+                sys.exit("uncore_tables: %s %s has %d readings" % (where + (len(rules[where]),)))
             fields_at = self.fields.add(fields.pop(where) + [(0, 0, 0, 0)]) if where in fields else 0
             packed.setdefault(line["generation"], []).append((
                 box_number[line["box"]], self.layout(line), line["rule"].upper(), int(line["most"]),
                 self.masks.add(int(line["mask"], 0)), fields_at,
                 self.rules_of(rules.pop(where, []), applies.pop(where, []) if fields_at else [], line["style"]),
-                self.words_of(line)) + self.base(line))
-        left = list(rules) + list(applies) + list(fields)
+                self.readings_of(readings.pop(where)) if where in readings else self.words_of(line)) + self.base(line))
+        for line in read("levels"):
+            where, box = (line["generation"], line["box"]), boxes[box_number[line["box"]]]
+            if where not in packed_readings:
+                sys.exit("uncore_tables: levels are of units with readings: %s %s" % where)
+            self.levels.append((int(line["msr"], 0), self.kinds[line["all"]], self.string(line["level"]),
+                                self.string(line["unit"]), int(box["number"]), int(line["low"]), int(line["bits"]),
+                                int(line["valid"])))
+        left = list(rules) + list(applies) + list(fields) + list(readings)
         if left:
             sys.exit("uncore_tables: no such boxes: %s" % left)
         self.other = self.rows.add(packed["ANY"])
@@ -243,20 +309,14 @@ class Tables:
             libpfm = line["libpfm"] if line["libpfm"] != line["catalog"][:-3] else "-"
             self.generations.append((self.rows.add(rows), len(rows), self.string(line["catalog"]),
                                      self.string(libpfm), self.string(line["title"])))
-            for family in line["cpus"].split():
-                family, models = family.split(":")
-                for model in models.split(","):
-                    amd = 0x80 if model.endswith("a") and len(model.split("-")[-1]) == 3 else 0
-                    model, _, stepping = (model[:-1] if amd else model).partition("+")
-                    first, _, last = model.partition("-")
-                    self.cpus.append((int(family, 16), int(first, 16), int(last or first, 16),
-                                      amd | int(stepping or "0", 16), i))
+            self.cpus += [cpu + (i,) for cpu in cpus_of(line["cpus"])]
 
     def bytes(self):
         return {"text": len(self.text.items), "words": 2 * len(self.words.items), "masks": 8 * len(self.masks.items),
                 "layouts": 30 * len(self.layouts.items), "rules": 6 * len(self.rules.items),
                 "fields": 6 * len(self.fields.items), "rows": 14 * len(self.rows.items), "boxes": 6 * len(self.boxes),
-                "generations": 8 * len(self.generations), "cpus": 5 * len(self.cpus), "absent": 4 * len(self.absent)}
+                "generations": 8 * len(self.generations), "readings": 12 * len(self.readings), "levels": 16 * len(self.levels),
+                "kinds": 12 * len(self.features) + 5 * len(self.models), "cpus": 5 * len(self.cpus), "absent": 4 * len(self.absent)}
 
 
 def lines_of(items, width=110):
@@ -324,20 +384,52 @@ def render(tables):
         "const uint8_t upmu_uncore_generation_count = %d;\n"
         % (lines_of("{%#x, %#x, %#x, %#x, %d}" % c for c in tables.cpus), len(tables.cpus), tables.other,
            len(tables.boxes), len(tables.generations)))
+    add("const struct upmu_uncore_reading upmu_uncore_readings[] = {\n%s\n};\n"
+        % lines_of("{%#x, %d, %d, %d, %d, %#x}" % r for r in tables.readings))
+    add("const struct upmu_uncore_level upmu_uncore_levels[] = {\n%s\n};\nconst uint8_t upmu_uncore_level_count = %d;\n"
+        % (lines_of("{%#x, %#x, %d, %d, %d, %d, %d, %d}" % r for r in tables.levels), len(tables.levels)))
+    add("const struct upmu_uncore_feature upmu_uncore_features[] = {\n%s\n};\nconst uint8_t upmu_uncore_feature_count = %d;\n"
+        % (lines_of("{%#x, %#x, %d, %d}" % f for f in tables.features), len(tables.features)))
+    add("const struct upmu_uncore_cpu upmu_uncore_models[] = {\n%s\n};\nconst uint8_t upmu_uncore_model_count = %d;\n"
+        % (lines_of("{%#x, %#x, %#x, %#x, %d}" % c for c in tables.models), len(tables.models)))
     add("/* clang-format on */\n\n#endif")
     return "\n".join(out) + "\n"
 
 
+def render_events(catalogue, generations):
+    """The names of a catalogue's readings, as tools/catalog_pack.py reads them."""
+    boxes = {line["key"]: line for line in read("boxes")}
+    lines = [line for line in read("readings") if line["generation"] in generations]
+    units = {boxes[line["box"]]["name"]: boxes[line["box"]]["number"] for line in lines}
+    out = ["# SPDX-License-Identifier: MIT", "# catalogue: %s %d" % (catalogue, EVENTS[catalogue])]
+    out += ["# unit: %s %s" % unit for unit in units.items()]
+    out += ["# source: backends/uncore/uncore_readings.tsv, from which tools/uncore_tables.py writes this file",
+            "# E event code[/second code] umask cmask flags counters(0: file says nothing) payload-register payload unit"]
+    rows = {"E\t%s\t%#04x\t0x00\t0\t-\t0x0\t0x0\t0x0\t%s" % (line["event"], int(line["code"]), boxes[line["box"]]["name"])
+            for line in lines}
+    return "\n".join(out + sorted(rows)) + "\n"
+
+
 def main():
+    texts = {}
+    generations = read("generations")
+    for catalogue in EVENTS:
+        texts[os.path.join(ROOT, "events", catalogue + ".tsv")] = render_events(
+            catalogue, [line["rows"] for line in generations if line["catalog"] == catalogue])
+    if "--check" not in sys.argv and "--size" not in sys.argv:
+        for path, text in texts.items():
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
     tables = Tables()
-    text = render(tables)
+    texts[OUT] = text = render(tables)
     if "--size" in sys.argv:
         sizes = tables.bytes()
         print(sizes, sum(sizes.values()), len(tables.generations))
     elif "--check" in sys.argv:
-        with open(OUT, encoding="ascii") as file:
-            if file.read() != text:
-                sys.exit("uncore_tables: run tools/uncore_tables.py")
+        for path, text in texts.items():
+            with open(path, encoding="ascii") as file:
+                if file.read() != text:
+                    sys.exit("uncore_tables: run tools/uncore_tables.py")
     else:
         with open(OUT, "w", encoding="ascii") as file:
             file.write(text)

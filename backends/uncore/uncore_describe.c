@@ -400,6 +400,14 @@ _Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&
                        offsetof(struct upmu_uncore_layout, rdpmc),
                "a layout begins as a type goes on");
 
+void upmu_uncore_use_reading(struct upmu_uncore_pmu *pmu, const struct upmu_uncore_reading *reading)
+{
+    struct upmu_counter *counter = &pmu->pmu.counter[reading->counter];
+
+    pmu->row[counter->value_row].address = reading->msr;
+    counter->width = counter->write_bits = reading->width;
+}
+
 void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncore_found *found,
                       struct upmu_uncore_pmu *out)
 {
@@ -437,6 +445,10 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
     out->pmu.variant = (uint8_t)(generation + 1); /* 0: a host's own type */
     for (unsigned i = 0; layout->counter_list && i < type->counters; i++)
         out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
+    if (!upmu_uncore_has_readings(packed))
+        return;
+    for (const struct upmu_uncore_reading *reading = &upmu_uncore_readings[packed->words]; reading->width; reading++)
+        upmu_uncore_use_reading(out, reading);
 }
 
 /*

@@ -83,11 +83,15 @@ static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t
     if (type->fixed_width && type->style != UPMU_UNIT_FREE && (config & 0xff) == UNCORE_FIXED_CODE)
         return config == UNCORE_FIXED_CODE ? UPMU_BIT32(UPMU_FIXED_COUNTER(0)) : 0;
     if (row && type->style == UPMU_UNIT_FREE) {
-        const uint16_t *code = &upmu_uncore_words[row->rules];
+        const uint16_t *codes = &upmu_uncore_words[row->rules];
 
-        for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
-            if (config == *code++)
+        /* The codes of general counters, those that this PMU lacks included, then that of the fixed one. */
+        for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+            unsigned counter = upmu_bits_lowest(rest);
+
+            if (config == codes[counter < UPMU_FIXED_COUNTER(0) ? counter : type->counters])
                 return rest & (0u - rest);
+        }
         return 0;
     }
     if (row) {
@@ -462,6 +466,9 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
         return UPMU_ERR_UNSUPPORTED;
     event->counters = row->counters;
     event->config = code_word(type, row->code) | umask_word(type, row->umask);
+    /* The register of this name cannot be read on the machine. */
+    if (packed_row(pmu) && upmu_uncore_has_readings(packed_row(pmu)) && !unit_counters_of(pmu, event->config))
+        return UPMU_ERR_UNSUPPORTED;
     if (row->flags & UPMU_ROW_CMASK)
         event->config |= (uint64_t)row->cmask << 24;
     if (row->flags & UPMU_ROW_EDGE)

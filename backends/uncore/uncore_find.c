@@ -22,16 +22,6 @@
 #define UNCORE_AMD_MSRS UINT64_C(0xc0010000)
 #define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->search.counts_at) / sizeof(uint16_t))
 
-/* Leave the PMU of a type only the counters of a mask: remove all others and their registers. */
-static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
-{
-    uncore->pmu.counters &= counters;
-    uncore->pmu.general &= counters;
-    for (unsigned row = 0; row < uncore->table.row_count; row++)
-        if (uncore->row[row].counter < UPMU_COUNTERS && !(counters >> uncore->row[row].counter & 1u))
-            upmu_rows_clear(uncore->pmu.present, row);
-}
-
 /* ---- Rows of the tables: addresses of a type's boxes, and how many boxes there are ---- */
 
 static UPMU_APART const struct upmu_uncore_row *row_at(unsigned row)
@@ -67,7 +57,7 @@ uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n)
         return base << 12;
     if (layout->space == UPMU_SPACE_MMIO)
         return base << 3;
-    return row->rule >= UPMU_UNCORE_RULE_AMD_NB && row->rule != UPMU_UNCORE_RULE_RAPL ? base + UNCORE_AMD_MSRS : base;
+    return row->rule >= UPMU_UNCORE_RULE_AMD_NB && !upmu_uncore_has_readings(row) ? base + UNCORE_AMD_MSRS : base;
 }
 
 uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
@@ -144,18 +134,6 @@ static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
 
 /* ---- MSRs ---- */
 
-static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder *finder, uint64_t base,
-                                                 unsigned number)
-{
-    const struct upmu_cpu_place *place = &finder->seen->place;
-
-    return (struct upmu_unit_info){.base = base,
-                                   .number = (uint16_t)number,
-                                   .llc = place->llc,
-                                   .package = (uint8_t)place->package,
-                                   .die = (uint8_t)place->die};
-}
-
 /* Return the offset of the register that is read to find out if a box exists. */
 static uint32_t probe_of(const struct upmu_uncore_layout *layout)
 {
@@ -170,7 +148,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
     unsigned boxes = boxes_of(finder, row);
 
     for (unsigned n = 0; n < boxes; n++) {
-        struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), n), n);
+        struct upmu_unit_info box = upmu_uncore_here(finder, upmu_uncore_base(row_at(row), n), n);
         uint64_t value;
 
         /* Processors have different numbers of boxes with free-running counters: the read of one may fault. */
@@ -181,37 +159,12 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
     }
 }
 
-/*
- * Add the unit of energy counters (RAPL) of the executing CPU, unless its first register cannot be read. Counters whose
- * registers cannot be read are removed from the unit's PMU.
- */
-static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
-{
-    struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), 0), 0);
-    struct upmu_uncore_pmu *pmu;
-    uint64_t value;
-
-    if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
-        return;
-    /* The nodes of an AMD package share one unit, that of die 0 (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
-    if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
-        box.die = 0;
-    pmu = upmu_uncore_add(finder, row, NULL, &box);
-    for (uint32_t rest = pmu ? pmu->pmu.counters : 0; rest; rest &= rest - 1u) {
-        unsigned i = upmu_bits_lowest(rest);
-
-        if (!upmu_uncore_msr(finder, (uint32_t)box.base + pmu->row[pmu->pmu.counter[i].value_row].address, false,
-                             &value))
-            keep_counters(pmu, ~UPMU_BIT32(i));
-    }
-}
-
 /* ---- AMD ---- */
 
 static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
-    struct upmu_unit_info box = box_here(finder, upmu_uncore_base(is, 0), 0);
+    struct upmu_unit_info box = upmu_uncore_here(finder, upmu_uncore_base(is, 0), 0);
     uint32_t features[4], highest[4], extended[4] = {0, 0, 0, 0};
     struct upmu_uncore_pmu *pmu = NULL;
     unsigned counters = 0, each;
@@ -248,7 +201,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         pmu = upmu_uncore_add(finder, row, NULL, &box);
     /* The row may have more counters than the CPU: remove these. */
     if (pmu && counters < layout_of(row)->counters)
-        keep_counters(pmu, UPMU_BIT32(counters) - 1u);
+        upmu_uncore_keep(pmu, UPMU_BIT32(counters) - 1u);
 }
 
 /* ---- Memory controllers of clients and of servers, whose addresses are in PCI registers ---- */
@@ -285,7 +238,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         uint64_t base = bar + upmu_uncore_base(is, n);
         const uint16_t *list = &upmu_uncore_words[layout->counter_list];
         unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
-        struct upmu_unit_info box = box_here(finder, base, n);
+        struct upmu_unit_info box = upmu_uncore_here(finder, base, n);
 
         /*
          * An old counter has 32 bits, and a count of all ones would look like an absent box: so 64 bits, two counters,
@@ -514,9 +467,9 @@ static UPMU_APART void find_by_rule(struct upmu_uncore_finder *finder, unsigned 
     case UPMU_UNCORE_RULE_AMD_UMC:
         find_amd(finder, row);
         break;
-    case UPMU_UNCORE_RULE_RAPL:
-    case UPMU_UNCORE_RULE_RAPL_AMD:
-        find_energy(finder, row);
+    case UPMU_UNCORE_RULE_READING:
+    case UPMU_UNCORE_RULE_READING_PACKAGE:
+        upmu_uncore_find_readings(finder, row);
         break;
     default: /* by a scan, or a table */
         break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The state of one search for units, and the functions that the files of the search call: uncore_find.c,
- * uncore_finder.c and uncore_discovery.c.
+ * uncore_finder.c, uncore_discovery.c and uncore_reading.c.
  */
 #ifndef UPMU_UNCORE_FIND_H
 #define UPMU_UNCORE_FIND_H
@@ -59,6 +59,17 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
  * executing CPU.
  */
 void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box);
+
+/* Return a box at a base on the die of the executing CPU. */
+struct upmu_unit_info upmu_uncore_here(const struct upmu_uncore_finder *finder, uint64_t base, unsigned number);
+
+/* Leave the PMU of a type only the counters of a mask: remove all others and their registers. */
+void upmu_uncore_keep(struct upmu_uncore_pmu *uncore, uint32_t counters);
+
+/* ---- uncore_reading.c ---- */
+
+/* Add the unit of a row with the rule READING or READING_PACKAGE, if one of its registers can be read. */
+void upmu_uncore_find_readings(struct upmu_uncore_finder *finder, unsigned row);
 
 /* ---- uncore_discovery.c ---- */
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search for units: its reads, whose number is limited, and the list that gets the boxes.  uncore_find.c and
- * uncore_discovery.c call these functions.
+ * A search for units: its reads, whose number is limited, and the list that gets the boxes.  uncore_find.c,
+ * uncore_discovery.c and uncore_reading.c call these functions.
  */
 #include "backends/uncore/uncore_find.h"
 #include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/util/mem.h"
 
 #if UPMU_UNCORE
@@ -145,7 +146,8 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
         if (other->type != info.type || other->package != info.package || other->die != info.die)
             continue;
         if (pmu->type->scope != UPMU_SCOPE_LLC
-                ? (pmu->type->space == UPMU_SPACE_MSR && other->number == info.number) || other->base == info.base
+                ? (pmu->type->space == UPMU_SPACE_MSR && other->number == info.number) ||
+                      (other->base == info.base && !upmu_uncore_is_narrow(pmu))
                 : other->llc == info.llc)
             return pmu;
         if (found && are_too_near(pmu, info.base, other->base))
@@ -180,6 +182,26 @@ void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, st
     for (; die >= dies; die -= dies)
         box->package++;
     box->die = (uint8_t)die;
+}
+
+struct upmu_unit_info upmu_uncore_here(const struct upmu_uncore_finder *finder, uint64_t base, unsigned number)
+{
+    const struct upmu_cpu_place *place = &finder->seen->place;
+
+    return (struct upmu_unit_info){.base = base,
+                                   .number = (uint16_t)number,
+                                   .llc = place->llc,
+                                   .package = (uint8_t)place->package,
+                                   .die = (uint8_t)place->die};
+}
+
+void upmu_uncore_keep(struct upmu_uncore_pmu *uncore, uint32_t counters)
+{
+    uncore->pmu.counters &= counters;
+    uncore->pmu.general &= counters;
+    for (unsigned row = 0; row < uncore->table.row_count; row++)
+        if (uncore->row[row].counter < UPMU_COUNTERS && !(counters >> uncore->row[row].counter & 1u))
+            upmu_rows_clear(uncore->pmu.present, row);
 }
 
 #endif

@@ -15,12 +15,13 @@
 #define UNCORE_LEVEL_DIE 5u
 
 /*
- * How many logical processors are in a core, in a die (0: CPUID has no level of dies), and in a package. `die_bits` and
- * `package_bits`: shifted by so many bits, the APIC's number is that of the die, or of the package.
+ * How many logical processors are in a core, in a die (0: CPUID has no level of dies), and in a package. `core_bits`,
+ * `die_bits` and `package_bits`: shifted by so many bits, the APIC's number is that of the core, the die, or the
+ * package.
  */
 struct uncore_levels {
     unsigned threads, in_die, in_package;
-    unsigned die_bits, package_bits;
+    unsigned core_bits, die_bits, package_bits;
     uint32_t number; /* the APIC's number of the CPU */
 };
 
@@ -37,8 +38,10 @@ static bool read_levels(const struct upmu_uncore_seen *seen, uint32_t leaf, stru
         level = out[2] >> 8 & 0xffu;
         if (!level)
             break;
-        if (level == UNCORE_LEVEL_THREAD)
+        if (level == UNCORE_LEVEL_THREAD) {
             levels->threads = out[1] & 0xffffu;
+            levels->core_bits = out[0] & 31u;
+        }
         if (level == UNCORE_LEVEL_DIE) {
             levels->in_die = levels->in_package;
             levels->die_bits = levels->package_bits;
@@ -137,6 +140,20 @@ static void place_amd(const struct upmu_uncore_seen *seen, bool has_levels, uint
     }
     if (highest >= 0x8000001du)
         find_cache(seen, 0x8000001du, number, place);
+}
+
+void upmu_uncore_number(const struct upmu_uncore_seen *seen, uint16_t *out_number, uint16_t *out_core)
+{
+    struct uncore_levels levels;
+    uint32_t out[4];
+
+    if (!find_levels(seen, &levels)) {
+        seen->cpuid(seen->context, 1, 0, out);
+        levels = (struct uncore_levels){.number = out[1] >> 24, .package_bits = 8};
+    }
+    levels.number &= (UINT32_C(1) << levels.package_bits) - 1u;
+    *out_number = (uint16_t)levels.number;
+    *out_core = (uint16_t)(levels.number >> levels.core_bits);
 }
 
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *place)

@@ -16,13 +16,14 @@ const char upmu_uncore_text[] =
     "cxlcm\0UNC_CXLCM_\0cxldp\0UNC_CXLDP_\0hbm\0UNC_MCHBM_\0b2hot\0UNC_B2HOT_\0b2cmi\0UNC_B2CMI_\0b2cxl\0"
     "UNC_B2CXL_\0b2upi\0UNC_B2UPI_\0mdf_sbo\0pciex16\0pciex8\0santa\0ia_core_bridge\0power\0ENERGY_\0nb\0"
     "l2\0l3\0umc\0chacms\0UNC_CHACMS_\0m2m_hbm\0UNC_M2HBM_\0type\0sca\0hamvf\0cbo\0ula\0dda\0ubr\0pcie4\0"
-    "crs\0cpc\0itc\0otc\0pcie6\0edc_uclk\0UNC_E_\0edc_eclk\0imc_uclk\0filter_tid\0filter_nid\0"
-    "filter_state\0filter_opc\0filter_link\0filter_c6\0filter_nc\0filter_isoc\0filter_rem\0filter_loc\0"
-    "filter_all_op\0filter_nm\0filter_not_nm\0filter_opc0\0filter_opc1\0filter_nnm\0filter_band0\0"
-    "filter_band1\0filter_band2\0filter_band3\0filter_cid\0match_vnw\0match_opc\0match_mc\0match_dnid\0"
-    "match_rnid4\0match_rnid30\0match_rds\0mask_vnw\0mask_opc\0mask_mc\0mask_dnid\0mask_rnid4\0"
-    "mask_rnid30\0mask_rds\0filter_addr\0filter_opcode\0filter_select\0nhm_uncore\0Nehalem\0wsm_uncore\0"
-    "Westmere\0nhmex_uncore\0Nehalem-EX\0wsmex_uncore\0Westmere-EX\0snb_uncore\0Sandy Bridge\0ivb_uncore\0"
+    "crs\0cpc\0itc\0otc\0pcie6\0edc_uclk\0UNC_E_\0edc_eclk\0imc_uclk\0msr\0cstate_core\0cstate_pkg\0"
+    "filter_tid\0filter_nid\0filter_state\0filter_opc\0filter_link\0filter_c6\0filter_nc\0filter_isoc\0"
+    "filter_rem\0filter_loc\0filter_all_op\0filter_nm\0filter_not_nm\0filter_opc0\0filter_opc1\0"
+    "filter_nnm\0filter_band0\0filter_band1\0filter_band2\0filter_band3\0filter_cid\0match_vnw\0match_opc\0"
+    "match_mc\0match_dnid\0match_rnid4\0match_rnid30\0match_rds\0mask_vnw\0mask_opc\0mask_mc\0mask_dnid\0"
+    "mask_rnid4\0mask_rnid30\0mask_rds\0filter_addr\0filter_opcode\0filter_select\0J\0ticks\0cycles\0"
+    "interrupts\0instructions\0cpu_thermal_margin\0C\0nhm_uncore\0Nehalem\0wsm_uncore\0Westmere\0"
+    "nhmex_uncore\0Nehalem-EX\0wsmex_uncore\0Westmere-EX\0snb_uncore\0Sandy Bridge\0ivb_uncore\0"
     "Ivy Bridge\0hsw_uncore\0Haswell\0bdw_uncore\0Broadwell\0skl_uncore\0Skylake\0icl_uncore\0Ice Lake\0"
     "rkl_uncore\0Rocket Lake\0tgl_uncore\0Tiger Lake\0adl_uncore\0Alder Lake\0mtl_uncore\0Meteor Lake\0"
     "arl_unc\0Arrow Lake\0lnl_uncore\0Lunar Lake\0snbep_uncore\0Sandy Bridge-EP\0ivbep_uncore\0"
@@ -34,7 +35,8 @@ const char upmu_uncore_text[] =
     "AMD family 15h\0f16h_uncore\0amd64_fam16h\0AMD family 16h\0zen1_uncore\0amd64_fam17h_zen1\0AMD Zen\0"
     "zen2_uncore\0amd64_fam17h_zen2\0AMD Zen 2\0hygon_fam18h\0Hygon family 18h\0zen3_uncore\0"
     "amd64_fam19h_zen3\0AMD Zen 3\0zen4_uncore\0amd64_fam19h_zen4\0AMD Zen 4\0zen5_uncore\0"
-    "amd64_fam1ah_zen5\0AMD Zen 5\0zen6_uncore\0amd64_fam1ah_zen6\0AMD Zen 6\0rapl\0Intel\0AMD\0";
+    "amd64_fam1ah_zen5\0AMD Zen 5\0zen6_uncore\0amd64_fam1ah_zen6\0AMD Zen 6\0power_uncore\0rapl\0Intel\0"
+    "AMD\0msr_uncore\0x86_msr\0x86\0core_uncore\0intel_cstate_core\0pkg_uncore\0intel_cstate_pkg\0";
 
 const uint16_t upmu_uncore_words[] = {
     0x0, 0x5, 0x1, 0x0, 0x80, 0x40, 0xc0, 0x20, 0xa0, 0x60, 0xe0, 0x240, 0x2c0, 0x50, 0x54, 0x40, 0x44, 0x48, 0x1,
@@ -69,7 +71,8 @@ const uint16_t upmu_uncore_words[] = {
     0x21ff, 0x30ff, 0x31ff, 0x10ff, 0xe, 0x27, 0x10, 0x61, 0x69, 0x71, 0x79, 0x62, 0x6a, 0x72, 0x7a, 0x63, 0x6b,
     0x73, 0x7b, 0x64, 0x6c, 0x74, 0x7c, 0x3241, 0x9, 0x3241, 0x11, 0x3241, 0x19, 0x3241, 0x21, 0x3246, 0x29,
     0x3246, 0x31, 0x3246, 0x39, 0x3246, 0x41, 0x340e, 0x10, 0x3251, 0xffff, 0x800, 0x810, 0x820, 0x830, 0x840,
-    0x850, 0x860, 0x870, 0x0, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x290e, 0x10, 0x28, 0x0, 0x8, 0x30, 0x3c,
+    0x850, 0x860, 0x870, 0x0, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x290e, 0x10, 0x0, 0x1, 0x2, 0x3, 0x4, 0x5,
+    0x6,
 };
 
 const uint64_t upmu_uncore_masks[] = {
@@ -84,7 +87,11 @@ const uint64_t upmu_uncore_masks[] = {
     UINT64_C(0x3ff), UINT64_C(0x3ffffffff8cffff), UINT64_C(0x7ffffff84ffff), UINT64_C(0xffff84ffff),
     UINT64_C(0xffffffff84ffff), UINT64_C(0xffffffffff85ffff), UINT64_C(0x1ff84ffff), UINT64_C(0xffffffffff84ffff),
     UINT64_C(0xfffa4ffff), UINT64_C(0xf0000ffff), UINT64_C(0xff0f00000000ffff), UINT64_C(0x1800000f0000ffff),
-    UINT64_C(0x307dc000000ffff), UINT64_C(0x7f0f00ffff),
+    UINT64_C(0x307dc000000ffff), UINT64_C(0x7f0f00ffff), UINT64_C(0x40000), UINT64_C(0x1000000),
+    UINT64_C(0x800000), UINT64_C(0x2000), UINT64_C(0x2000000), UINT64_C(0x1), UINT64_C(0x2), UINT64_C(0x9a80),
+    UINT64_C(0x1cfbe0), UINT64_C(0x8), UINT64_C(0x1004000000), UINT64_C(0x77f400), UINT64_C(0x1007e0),
+    UINT64_C(0x80000), UINT64_C(0x77ffe0), UINT64_C(0x38fc0), UINT64_C(0x3bffc0), UINT64_C(0x198fe0),
+    UINT64_C(0x3bffe0), UINT64_C(0xfe0), UINT64_C(0x18f00), UINT64_C(0xf00), UINT64_C(0x138f00),
 };
 
 const uint16_t upmu_uncore_rates[] = {
@@ -155,19 +162,19 @@ const struct upmu_uncore_rule upmu_uncore_rules[] = {
 };
 
 const struct upmu_uncore_field upmu_uncore_fields[] = {
-    {0, 0, 0, 0}, {1141, 3, 37, 0}, {1153, 40, 8, 0}, {1167, 61, 3, 0}, {0, 0, 0, 0}, {750, 0, 5, 0},
-    {761, 10, 8, 1}, {772, 18, 5, 2}, {785, 23, 9, 3}, {0, 0, 0, 0}, {935, 0, 8, 0}, {948, 8, 8, 1},
-    {961, 16, 8, 2}, {974, 24, 8, 3}, {0, 0, 0, 0}, {998, 3, 2, 0}, {1008, 5, 4, 0}, {1018, 9, 4, 0},
-    {1027, 13, 5, 0}, {1038, 31, 1, 0}, {1050, 32, 4, 0}, {1063, 48, 4, 0}, {1073, 67, 2, 1}, {1082, 69, 4, 1},
-    {1091, 73, 4, 1}, {1099, 77, 5, 1}, {1109, 95, 1, 1}, {1120, 96, 4, 1}, {1132, 112, 4, 1}, {0, 0, 0, 0},
-    {750, 0, 5, 0}, {796, 5, 4, 1}, {772, 17, 6, 2}, {761, 32, 16, 3}, {785, 52, 9, 4}, {808, 61, 1, 4},
-    {818, 62, 1, 4}, {828, 63, 1, 4}, {0, 0, 0, 0}, {750, 0, 1, 0}, {987, 1, 5, 0}, {0, 0, 0, 0}, {750, 0, 6, 0},
-    {796, 6, 4, 1}, {772, 17, 7, 2}, {761, 32, 16, 3}, {785, 52, 9, 4}, {808, 61, 1, 4}, {818, 62, 1, 4},
-    {828, 63, 1, 4}, {0, 0, 0, 0}, {750, 0, 9, 0}, {772, 18, 3, 1}, {851, 33, 1, 2}, {862, 35, 1, 2},
-    {924, 37, 1, 2}, {785, 41, 20, 2}, {818, 62, 1, 2}, {828, 63, 1, 2}, {0, 32, 2, 2}, {0, 37, 1, 2},
-    {0, 0, 0, 0}, {750, 0, 9, 0}, {796, 9, 4, 1}, {772, 17, 10, 2}, {840, 32, 1, 3}, {851, 33, 1, 3},
-    {862, 35, 1, 3}, {876, 36, 1, 3}, {886, 37, 1, 3}, {900, 41, 10, 3}, {912, 51, 10, 3}, {808, 61, 1, 3},
-    {818, 62, 1, 3}, {828, 63, 1, 3}, {0, 0, 0, 0}, {750, 0, 10, 0}, {0, 0, 0, 0},
+    {0, 0, 0, 0}, {1168, 3, 37, 0}, {1180, 40, 8, 0}, {1194, 61, 3, 0}, {0, 0, 0, 0}, {777, 0, 5, 0},
+    {788, 10, 8, 1}, {799, 18, 5, 2}, {812, 23, 9, 3}, {0, 0, 0, 0}, {962, 0, 8, 0}, {975, 8, 8, 1},
+    {988, 16, 8, 2}, {1001, 24, 8, 3}, {0, 0, 0, 0}, {1025, 3, 2, 0}, {1035, 5, 4, 0}, {1045, 9, 4, 0},
+    {1054, 13, 5, 0}, {1065, 31, 1, 0}, {1077, 32, 4, 0}, {1090, 48, 4, 0}, {1100, 67, 2, 1}, {1109, 69, 4, 1},
+    {1118, 73, 4, 1}, {1126, 77, 5, 1}, {1136, 95, 1, 1}, {1147, 96, 4, 1}, {1159, 112, 4, 1}, {0, 0, 0, 0},
+    {777, 0, 5, 0}, {823, 5, 4, 1}, {799, 17, 6, 2}, {788, 32, 16, 3}, {812, 52, 9, 4}, {835, 61, 1, 4},
+    {845, 62, 1, 4}, {855, 63, 1, 4}, {0, 0, 0, 0}, {777, 0, 1, 0}, {1014, 1, 5, 0}, {0, 0, 0, 0}, {777, 0, 6, 0},
+    {823, 6, 4, 1}, {799, 17, 7, 2}, {788, 32, 16, 3}, {812, 52, 9, 4}, {835, 61, 1, 4}, {845, 62, 1, 4},
+    {855, 63, 1, 4}, {0, 0, 0, 0}, {777, 0, 9, 0}, {799, 18, 3, 1}, {878, 33, 1, 2}, {889, 35, 1, 2},
+    {951, 37, 1, 2}, {812, 41, 20, 2}, {845, 62, 1, 2}, {855, 63, 1, 2}, {0, 32, 2, 2}, {0, 37, 1, 2},
+    {0, 0, 0, 0}, {777, 0, 9, 0}, {823, 9, 4, 1}, {799, 17, 10, 2}, {867, 32, 1, 3}, {878, 33, 1, 3},
+    {889, 35, 1, 3}, {903, 36, 1, 3}, {913, 37, 1, 3}, {927, 41, 10, 3}, {939, 51, 10, 3}, {835, 61, 1, 3},
+    {845, 62, 1, 3}, {855, 63, 1, 3}, {0, 0, 0, 0}, {777, 0, 10, 0}, {0, 0, 0, 0},
 };
 
 #define NONE UPMU_UNCORE_NONE
@@ -375,9 +382,15 @@ const struct upmu_uncore_layout upmu_uncore_layouts[] = {
      0, 0x6, NONE, 0x0, 0x1, NONE, NONE, 0, 0},
     {UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 1, 4, 48, 0, 2, 2, 64, 0x1f, 0, UPMU_SCOPE_NODE,
      QUIRK(SATURATES), 0xffff, NONE, 0x0, 0x1, NONE, NONE, 0, 0},
-    {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 4, 5, 32, 0, 0, 0, 64, 0xff, 0, UPMU_SCOPE_DIE,
-     0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 513, 0},
+    {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 4, 5, 32, 0, 0, 1, 64, 0xff, 0, UPMU_SCOPE_DIE,
+     0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 0, 0},
     {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 4, 1, 32, 0, 0, 1, 64, 0xff, 0, UPMU_SCOPE_DIE,
+     0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 0, 0},
+    {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 0, 7, 64, 0, 0, 1, 64, 0xff, 0, UPMU_SCOPE_THREAD,
+     0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 0, 0},
+    {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 0, 4, 64, 0, 0, 1, 64, 0xff, 0, UPMU_SCOPE_CORE,
+     0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 0, 0},
+    {UPMU_UNIT_FREE, UPMU_SPACE_MSR, 0, 7, 64, 0, 0, 1, 64, 0xff, 0, UPMU_SCOPE_DIE,
      0, 0xffff, NONE, NONE, 0x0, NONE, NONE, 0, 0},
 };
 #undef NONE
@@ -601,8 +614,11 @@ const struct upmu_uncore_row upmu_uncore_rows[] = {
     {50, 98, RULE(AMD_L3), 1, 51, 0, 0, 0, 0, 0x230},
     {51, 99, RULE(AMD_NB), 1, 52, 0, 0, 0, 0, 0x240},
     {52, 100, RULE(AMD_UMC), 32, 39, 0, 0, 0, 0, 0x800},
-    {47, 101, RULE(RAPL), 1, 8, 0, 18, 0, 0, 0x611},
-    {47, 102, RULE(RAPL_AMD), 1, 8, 0, 19, 0, 0, 0x29b},
+    {47, 101, RULE(READING), 1, 8, 0, 18, 0, 0, 0x0},
+    {47, 102, RULE(READING_PACKAGE), 1, 8, 0, 19, 10, 0, 0x0},
+    {73, 103, RULE(READING), 1, 8, 0, 513, 12, 0, 0x0},
+    {74, 104, RULE(READING), 1, 8, 0, 513, 20, 0, 0x0},
+    {75, 105, RULE(READING), 1, 8, 0, 513, 26, 0, 0x0},
 };
 #undef RULE
 
@@ -615,36 +631,37 @@ const struct upmu_uncore_box upmu_uncore_boxes[] = {
     {27, 0, 357, 366}, {28, 0, 379, 8}, {29, 0, 384, 389}, {30, 0, 399, 403}, {31, 0, 412, 8}, {32, 0, 418, 422},
     {33, 0, 431, 437}, {34, 0, 448, 454}, {35, 0, 465, 469}, {36, 0, 480, 486}, {37, 0, 497, 503},
     {38, 0, 514, 520}, {39, 0, 531, 537}, {40, 0, 548, 8}, {41, 0, 556, 8}, {42, 0, 564, 8}, {43, 0, 571, 8},
-    {44, 0, 577, 8}, {45, 0, 592, 598}, {46, 0, 606, 0}, {47, 0, 609, 0}, {48, 0, 612, 0}, {49, 0, 419, 0},
+    {44, 0, 577, 8}, {45, 5, 592, 598}, {46, 0, 606, 0}, {47, 0, 609, 0}, {48, 0, 612, 0}, {49, 0, 419, 0},
     {50, 0, 615, 0}, {51, 0, 619, 626}, {52, 0, 638, 646}, {53, 0, 657, 8}, {54, 0, 662, 8}, {55, 0, 666, 8},
     {56, 0, 672, 25}, {57, 0, 676, 8}, {58, 0, 680, 8}, {59, 0, 552, 8}, {60, 0, 684, 8}, {61, 0, 688, 8},
     {62, 0, 694, 8}, {63, 0, 698, 8}, {64, 0, 702, 8}, {65, 0, 706, 8}, {66, 0, 622, 8}, {67, 0, 710, 8},
-    {68, 0, 716, 725}, {69, 0, 732, 725}, {70, 0, 741, 38},
+    {68, 0, 716, 725}, {69, 0, 732, 725}, {70, 0, 741, 38}, {71, 3, 750, 0}, {72, 11, 754, 0}, {73, 10, 766, 0},
 };
 
 const struct upmu_uncore_generation upmu_uncore_generations[] = {
-    {1, 1, 1181, 0, 1192}, {1, 1, 1200, 0, 1211}, {2, 7, 1220, 0, 1233}, {2, 7, 1244, 0, 1257},
-    {9, 4, 1269, 0, 1280}, {9, 4, 1293, 0, 1304}, {9, 4, 1315, 0, 1326}, {13, 4, 1334, 0, 1345},
-    {17, 4, 1355, 0, 1366}, {21, 4, 1374, 0, 1385}, {25, 4, 1394, 0, 1405}, {29, 3, 1417, 0, 1428},
-    {32, 1, 1417, 0, 1428}, {33, 1, 1417, 0, 1428}, {34, 5, 1439, 0, 1450}, {39, 8, 1461, 0, 1472},
-    {39, 8, 1461, 1484, 1492}, {47, 6, 1503, 0, 1514}, {53, 8, 1525, 0, 1538}, {61, 9, 1554, 0, 1567},
-    {70, 10, 1581, 1592, 1602}, {80, 10, 1613, 0, 1624}, {80, 9, 1613, 0, 1637}, {90, 9, 1650, 0, 1661},
-    {90, 9, 1650, 1677, 1685}, {99, 11, 1698, 0, 1709}, {99, 11, 1698, 1719, 1727}, {110, 11, 1742, 0, 1753},
-    {121, 12, 1764, 0, 1775}, {133, 19, 1786, 0, 1797}, {133, 19, 1786, 1813, 1821}, {152, 17, 1836, 0, 1847},
-    {152, 17, 1836, 1862, 1870}, {152, 17, 1836, 1884, 1892}, {152, 17, 1836, 1904, 1912}, {169, 8, 1930, 0, 1941},
-    {177, 6, 1954, 0, 1965}, {183, 23, 1975, 0, 1986}, {206, 1, 2001, 2013, 2026}, {207, 2, 2041, 2053, 2066},
-    {209, 2, 2081, 2093, 2111}, {209, 2, 2119, 2131, 2149}, {209, 2, 2081, 2159, 2172}, {211, 2, 2189, 2201, 2219},
-    {213, 3, 2229, 2241, 2259}, {213, 3, 2269, 2281, 2299}, {213, 3, 2309, 2321, 2339}, {216, 1, 0, 2349, 2354},
-    {217, 1, 0, 2349, 2360},
+    {1, 1, 1268, 0, 1279}, {1, 1, 1287, 0, 1298}, {2, 7, 1307, 0, 1320}, {2, 7, 1331, 0, 1344},
+    {9, 4, 1356, 0, 1367}, {9, 4, 1380, 0, 1391}, {9, 4, 1402, 0, 1413}, {13, 4, 1421, 0, 1432},
+    {17, 4, 1442, 0, 1453}, {21, 4, 1461, 0, 1472}, {25, 4, 1481, 0, 1492}, {29, 3, 1504, 0, 1515},
+    {32, 1, 1504, 0, 1515}, {33, 1, 1504, 0, 1515}, {34, 5, 1526, 0, 1537}, {39, 8, 1548, 0, 1559},
+    {39, 8, 1548, 1571, 1579}, {47, 6, 1590, 0, 1601}, {53, 8, 1612, 0, 1625}, {61, 9, 1641, 0, 1654},
+    {70, 10, 1668, 1679, 1689}, {80, 10, 1700, 0, 1711}, {80, 9, 1700, 0, 1724}, {90, 9, 1737, 0, 1748},
+    {90, 9, 1737, 1764, 1772}, {99, 11, 1785, 0, 1796}, {99, 11, 1785, 1806, 1814}, {110, 11, 1829, 0, 1840},
+    {121, 12, 1851, 0, 1862}, {133, 19, 1873, 0, 1884}, {133, 19, 1873, 1900, 1908}, {152, 17, 1923, 0, 1934},
+    {152, 17, 1923, 1949, 1957}, {152, 17, 1923, 1971, 1979}, {152, 17, 1923, 1991, 1999}, {169, 8, 2017, 0, 2028},
+    {177, 6, 2041, 0, 2052}, {183, 23, 2062, 0, 2073}, {206, 1, 2088, 2100, 2113}, {207, 2, 2128, 2140, 2153},
+    {209, 2, 2168, 2180, 2198}, {209, 2, 2206, 2218, 2236}, {209, 2, 2168, 2246, 2259}, {211, 2, 2276, 2288, 2306},
+    {213, 3, 2316, 2328, 2346}, {213, 3, 2356, 2368, 2386}, {213, 3, 2396, 2408, 2426}, {216, 1, 2436, 2449, 2454},
+    {217, 1, 2436, 2449, 2460}, {218, 1, 2464, 2475, 2483}, {219, 1, 2487, 2499, 2454}, {220, 1, 2517, 2528, 2454},
 };
 
 const struct upmu_uncore_absent upmu_uncore_absent[] = {
     {16, 1, 0}, {16, 1, 2}, {22, 1, 78}, {22, 19, 112}, {22, 21, 147}, {26, 2, 89}, {32, 1, 29}, {32, 3, 32},
     {32, 1, 41}, {32, 3, 43}, {33, 4, 1}, {33, 8, 10}, {33, 1, 22}, {33, 1, 25}, {33, 2, 28}, {33, 3, 32},
     {33, 1, 41}, {33, 3, 43}, {33, 1, 52}, {33, 1, 56}, {33, 1, 59}, {33, 1, 65}, {33, 3, 72}, {33, 1, 77},
-    {33, 3, 83}, {33, 1, 88}, {33, 39, 121}, {34, 1, 29}, {34, 3, 32}, {34, 1, 41}, {34, 3, 43},
+    {33, 3, 83}, {33, 1, 88}, {33, 39, 121}, {34, 1, 29}, {34, 3, 32}, {34, 1, 41}, {34, 3, 43}, {48, 2, 0},
+    {48, 2, 3},
 };
-const uint8_t upmu_uncore_absent_count = 31;
+const uint8_t upmu_uncore_absent_count = 33;
 
 const struct upmu_uncore_cpu upmu_uncore_cpus[] = {
     {0x6, 0x1a, 0x1a, 0x0, 0}, {0x6, 0x1e, 0x1e, 0x0, 0}, {0x6, 0x25, 0x25, 0x0, 1}, {0x6, 0x2c, 0x2c, 0x0, 1},
@@ -670,14 +687,71 @@ const struct upmu_uncore_cpu upmu_uncore_cpus[] = {
     {0x1a, 0x0, 0x2f, 0x80, 45}, {0x1a, 0x40, 0x4f, 0x80, 45}, {0x1a, 0x60, 0x7f, 0x80, 45},
     {0x1a, 0xd0, 0xd7, 0x80, 45}, {0x1a, 0x50, 0x5f, 0x80, 46}, {0x1a, 0x80, 0xaf, 0x80, 46},
     {0x1a, 0xc0, 0xcf, 0x80, 46}, {0x1a, 0xd8, 0xef, 0x80, 46}, {0x6, 0x2a, 0x2d, 0x0, 47},
-    {0x6, 0x3a, 0xff, 0x0, 47}, {0x12, 0x0, 0xff, 0x0, 47}, {0x13, 0x0, 0xff, 0x0, 47},
+    {0x6, 0x37, 0x37, 0x0, 47}, {0x6, 0x3a, 0xff, 0x0, 47}, {0x12, 0x0, 0xff, 0x0, 47}, {0x13, 0x0, 0xff, 0x0, 47},
     {0x17, 0x0, 0xff, 0x80, 48}, {0x18, 0x0, 0xff, 0x80, 48}, {0x19, 0x0, 0xff, 0x80, 48},
-    {0x1a, 0x0, 0xff, 0x80, 48},
+    {0x1a, 0x0, 0xff, 0x80, 48}, {0x6, 0x0, 0xff, 0x0, 49}, {0xf, 0x0, 0xff, 0x0, 49}, {0x12, 0x0, 0xff, 0x0, 49},
+    {0x13, 0x0, 0xff, 0x0, 49}, {0x6, 0x0, 0xff, 0x80, 49}, {0xf, 0x0, 0xff, 0x80, 49},
+    {0x10, 0x0, 0xff, 0x80, 49}, {0x11, 0x0, 0xff, 0x80, 49}, {0x12, 0x0, 0xff, 0x80, 49},
+    {0x14, 0x0, 0xff, 0x80, 49}, {0x15, 0x0, 0xff, 0x80, 49}, {0x16, 0x0, 0xff, 0x80, 49},
+    {0x17, 0x0, 0xff, 0x80, 49}, {0x18, 0x0, 0xff, 0x80, 49}, {0x19, 0x0, 0xff, 0x80, 49},
+    {0x1a, 0x0, 0xff, 0x80, 49}, {0x6, 0x1a, 0xff, 0x0, 50}, {0x6, 0x1a, 0xff, 0x0, 51},
 };
-const uint8_t upmu_uncore_cpu_count = 92;
+const uint8_t upmu_uncore_cpu_count = 111;
 const uint8_t upmu_uncore_other = 0;
-const uint8_t upmu_uncore_box_count = 73;
-const uint8_t upmu_uncore_generation_count = 49;
+const uint8_t upmu_uncore_box_count = 76;
+const uint8_t upmu_uncore_generation_count = 52;
+
+const struct upmu_uncore_reading upmu_uncore_readings[] = {
+    {0x639, 1208, 53, 0, 32, 0x80}, {0x639, 1208, 54, 0, 32, 0x20}, {0x611, 1208, 53, 1, 32, 0x80},
+    {0x611, 1208, 54, 1, 32, 0x20}, {0x619, 1208, 55, 2, 32, 0x10}, {0x619, 1208, 54, 2, 32, 0x20},
+    {0x641, 1208, 54, 3, 32, 0x20}, {0x64d, 1208, 56, 4, 32, 0x0}, {0x64d, 1208, 54, 4, 32, 0x20},
+    {0x0, 0, 0, 0, 0, 0x0}, {0xc001029b, 1208, 57, 0, 32, 0x40}, {0x0, 0, 0, 0, 0, 0x0},
+    {0x10, 1210, 58, 0, 64, 0x0}, {0xe8, 1216, 59, 1, 64, 0x0}, {0xe7, 1210, 59, 2, 64, 0x0},
+    {0x64e, 1216, 60, 3, 64, 0x0}, {0x34, 1223, 61, 4, 32, 0x0}, {0xc0010280, 1210, 62, 5, 64, 0x0},
+    {0xc00000e9, 1234, 63, 6, 48, 0x0}, {0x0, 0, 0, 0, 0, 0x0}, {0x660, 1210, 64, 0, 64, 0x0},
+    {0x3fc, 1210, 65, 1, 64, 0x0}, {0x3ff, 1210, 66, 2, 64, 0x0}, {0x3fd, 1210, 67, 2, 64, 0x0},
+    {0x3fe, 1210, 68, 3, 64, 0x0}, {0x0, 0, 0, 0, 0, 0x0}, {0x60d, 1210, 69, 0, 64, 0x0},
+    {0x3f8, 1210, 70, 1, 64, 0x0}, {0x3fa, 1210, 53, 2, 64, 0x0}, {0x3f9, 1210, 71, 2, 64, 0x0},
+    {0x3fa, 1210, 72, 3, 64, 0x0}, {0x630, 1210, 73, 4, 64, 0x0}, {0x631, 1210, 74, 5, 64, 0x0},
+    {0x632, 1210, 75, 6, 64, 0x0}, {0x0, 0, 0, 0, 0, 0x0},
+};
+
+const struct upmu_uncore_level upmu_uncore_levels[] = {
+    {0x19c, 0x4, 1247, 1266, 71, 16, 7, 31},
+};
+const uint8_t upmu_uncore_level_count = 1;
+
+const struct upmu_uncore_feature upmu_uncore_features[] = {
+    {0x1, 0x0, 100, 0}, {0x6, 0x0, 64, 0}, {0x6, 0x0, 0, 0}, {0x80000001, 0x0, 91, 0},
+    {0x80000008, 0xc0010015, 33, 30},
+};
+const uint8_t upmu_uncore_feature_count = 5;
+
+const struct upmu_uncore_cpu upmu_uncore_models[] = {
+    {0x6, 0x1a, 0x1a, 0x0, 5}, {0x6, 0x1e, 0x1e, 0x0, 5}, {0x6, 0x1f, 0x1f, 0x0, 5}, {0x6, 0x25, 0x25, 0x0, 5},
+    {0x6, 0x2c, 0x2c, 0x0, 5}, {0x6, 0x2e, 0x2e, 0x0, 5}, {0x6, 0x2f, 0x2f, 0x0, 5}, {0x6, 0x2a, 0x2a, 0x0, 6},
+    {0x6, 0x2d, 0x2d, 0x0, 6}, {0x6, 0x3a, 0x3a, 0x0, 6}, {0x6, 0x3c, 0x3c, 0x0, 6}, {0x6, 0x3d, 0x3d, 0x0, 6},
+    {0x6, 0x3e, 0x3e, 0x0, 6}, {0x6, 0x3f, 0x3f, 0x0, 6}, {0x6, 0x46, 0x46, 0x0, 6}, {0x6, 0x47, 0x47, 0x0, 6},
+    {0x6, 0x4f, 0x4f, 0x0, 6}, {0x6, 0x56, 0x56, 0x0, 6}, {0x6, 0x4e, 0x4e, 0x0, 7}, {0x6, 0x55, 0x55, 0x0, 7},
+    {0x6, 0x5e, 0x5e, 0x0, 7}, {0x6, 0x45, 0x45, 0x0, 8}, {0x6, 0x8e, 0x8e, 0x0, 9}, {0x6, 0x9e, 0x9e, 0x0, 9},
+    {0x6, 0xa5, 0xa5, 0x0, 9}, {0x6, 0xa6, 0xa6, 0x0, 9}, {0x6, 0x66, 0x66, 0x0, 10}, {0x6, 0x7d, 0x7d, 0x0, 11},
+    {0x6, 0x7e, 0x7e, 0x0, 11}, {0x6, 0x8c, 0x8c, 0x0, 11}, {0x6, 0x8d, 0x8d, 0x0, 11}, {0x6, 0xa7, 0xa7, 0x0, 11},
+    {0x6, 0x6a, 0x6a, 0x0, 12}, {0x6, 0x6c, 0x6c, 0x0, 12}, {0x6, 0x8f, 0x8f, 0x0, 13}, {0x6, 0xcf, 0xcf, 0x0, 13},
+    {0x6, 0xad, 0xad, 0x0, 14}, {0x6, 0xae, 0xae, 0x0, 14}, {0x6, 0x97, 0x97, 0x0, 15}, {0x6, 0x9a, 0x9a, 0x0, 15},
+    {0x6, 0xaa, 0xaa, 0x0, 15}, {0x6, 0xac, 0xac, 0x0, 15}, {0x6, 0xb7, 0xb7, 0x0, 15}, {0x6, 0xba, 0xba, 0x0, 15},
+    {0x6, 0xbe, 0xbe, 0x0, 15}, {0x6, 0xbf, 0xbf, 0x0, 15}, {0x6, 0xb5, 0xb5, 0x0, 16}, {0x6, 0xc5, 0xc5, 0x0, 16},
+    {0x6, 0xc6, 0xc6, 0x0, 16}, {0x6, 0xbd, 0xbd, 0x0, 17}, {0x6, 0x37, 0x37, 0x0, 18}, {0x6, 0x4c, 0x4c, 0x0, 18},
+    {0x6, 0x4d, 0x4d, 0x0, 18}, {0x6, 0x57, 0x57, 0x0, 19}, {0x6, 0x85, 0x85, 0x0, 19}, {0x6, 0x5c, 0x5c, 0x0, 20},
+    {0x6, 0x5f, 0x5f, 0x0, 20}, {0x6, 0x7a, 0x7a, 0x0, 20}, {0x6, 0x86, 0x86, 0x0, 20}, {0x6, 0x96, 0x96, 0x0, 20},
+    {0x6, 0x9c, 0x9c, 0x0, 20}, {0x6, 0xaf, 0xaf, 0x0, 21}, {0x6, 0xb6, 0xb6, 0x0, 22}, {0x6, 0x3f, 0x3f, 0x0, 23},
+    {0x6, 0x4f, 0x4f, 0x0, 23}, {0x6, 0x55, 0x55, 0x0, 23}, {0x6, 0x56, 0x56, 0x0, 23}, {0x6, 0x57, 0x57, 0x0, 23},
+    {0x6, 0x6a, 0x6a, 0x0, 23}, {0x6, 0x6c, 0x6c, 0x0, 23}, {0x6, 0x85, 0x85, 0x0, 23}, {0x6, 0x2a, 0x2d, 0x0, 24},
+    {0x6, 0x37, 0x37, 0x0, 24}, {0x6, 0x3a, 0xff, 0x0, 24}, {0x12, 0x0, 0xff, 0x0, 24}, {0x13, 0x0, 0xff, 0x0, 24},
+    {0x17, 0x0, 0xff, 0x80, 25}, {0x18, 0x0, 0xff, 0x80, 25}, {0x19, 0x0, 0xff, 0x80, 25},
+    {0x1a, 0x0, 0xff, 0x80, 25}, {0x17, 0x30, 0xff, 0x80, 26}, {0x19, 0x0, 0xff, 0x80, 26},
+    {0x1a, 0x0, 0xff, 0x80, 26},
+};
+const uint8_t upmu_uncore_model_count = 83;
 
 /* clang-format on */
 

@@ -34,8 +34,8 @@ enum {
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
     UPMU_UNCORE_RULE_AMD_UMC,
-    UPMU_UNCORE_RULE_RAPL,
-    UPMU_UNCORE_RULE_RAPL_AMD
+    UPMU_UNCORE_RULE_READING,        /* one box, whose counters are registers of upmu_uncore_readings */
+    UPMU_UNCORE_RULE_READING_PACKAGE /* as READING; the nodes of a package share the box */
 };
 
 /*
@@ -62,7 +62,11 @@ struct upmu_uncore_row {
      * For style FREE, index in upmu_uncore_words: the code of each counter.
      */
     uint16_t rules;
-    uint16_t words; /* index in upmu_uncore_words: offsets or devices of boxes, then second bases */
+    /*
+     * Index in upmu_uncore_words: offsets or devices of boxes, then second bases. With the rules READING and
+     * READING_PACKAGE, index in upmu_uncore_readings of the type's first register.
+     */
+    uint16_t words;
     int16_t step;
     uint16_t base;
 };
@@ -108,6 +112,45 @@ struct upmu_uncore_cpu {
     uint8_t generation;
 };
 
+/*
+ * A register that counts or measures without any control, as a counter of a unit (tools write the table from
+ * uncore_readings.tsv). Which CPUs have the register says a word of upmu_uncore_masks: its low half is a mask of kinds
+ * of which the CPU must be one, its high half a mask of kinds all of which the CPU must be. Kind k is bit k of either
+ * mask.
+ */
+struct upmu_uncore_reading {
+    uint32_t msr;
+    uint16_t text; /* index in upmu_uncore_text: the unit of measurement, "ticks" */
+    uint8_t mask;  /* index in upmu_uncore_masks */
+    uint8_t counter;
+    uint8_t width; /* of the counter in bits; 0 ends the registers of a type */
+    uint8_t scale; /* UPMU_UNCORE_SCALE_... */
+};
+
+/* A count is 1/2^n of the unit of measurement, or, with UPMU_UNCORE_SCALE_MICRO, 2^n/1000000 of it. */
+#define UPMU_UNCORE_SCALE_SHIFT 0x1fu /* n, if no other bit is set */
+#define UPMU_UNCORE_SCALE_INTEL 0x20u /* MSR 606h has n */
+#define UPMU_UNCORE_SCALE_AMD 0x40u   /* MSR C0010299h has n */
+#define UPMU_UNCORE_SCALE_MICRO 0x80u /* MSR 606h has n */
+
+/* A register that shows a value of the moment, of the units with box number `box`, on CPUs of all kinds of a mask. */
+struct upmu_uncore_level {
+    uint32_t msr;
+    uint32_t all;
+    uint16_t name, text; /* indices in upmu_uncore_text: of the level, of the unit of measurement */
+    uint8_t box;
+    uint8_t low, bits; /* where the value stands */
+    uint8_t valid;     /* number of the bit that is 1 while the value is valid */
+};
+
+/* A kind of CPUs that has a bit in CPUID: entry k of upmu_uncore_features is kind k. */
+struct upmu_uncore_feature {
+    uint32_t leaf;
+    uint32_t msr;   /* the register that switches the feature on; 0: the feature is always on */
+    uint8_t bit;    /* 32 times the number of the leaf's register (EAX 0 to EDX 3), plus the number of the bit */
+    uint8_t enable; /* number of the bit of `msr` that is 1 while the feature is on */
+};
+
 extern const char upmu_uncore_text[];
 extern const uint16_t upmu_uncore_words[];
 extern const uint64_t upmu_uncore_masks[];
@@ -120,11 +163,29 @@ extern const struct upmu_uncore_box upmu_uncore_boxes[];
 extern const struct upmu_uncore_generation upmu_uncore_generations[];
 extern const struct upmu_uncore_cpu upmu_uncore_cpus[];
 extern const struct upmu_uncore_absent upmu_uncore_absent[];
+extern const struct upmu_uncore_reading upmu_uncore_readings[];
+extern const struct upmu_uncore_level upmu_uncore_levels[];
+extern const struct upmu_uncore_feature upmu_uncore_features[];
+extern const struct upmu_uncore_cpu upmu_uncore_models[]; /* kinds that models tell: `generation` is the kind */
 extern const uint8_t upmu_uncore_box_count;
 extern const uint8_t upmu_uncore_generation_count;
 extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_absent_count;
+extern const uint8_t upmu_uncore_level_count;
+extern const uint8_t upmu_uncore_feature_count;
+extern const uint8_t upmu_uncore_model_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
+
+static inline bool upmu_uncore_has_readings(const struct upmu_uncore_row *row)
+{
+    return row->rule == UPMU_UNCORE_RULE_READING || row->rule == UPMU_UNCORE_RULE_READING_PACKAGE;
+}
+
+/*
+ * Make a register the counter of a unit that the reading says. upmu_uncore_make(), which knows no CPU, uses the last
+ * register that the type has for a counter; the registers before it are those of single models.
+ */
+void upmu_uncore_use_reading(struct upmu_uncore_pmu *pmu, const struct upmu_uncore_reading *reading);
 
 /* Return the words of a row that follow those of its boxes: the second bases, or values that the row's rule reads. */
 const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);

@@ -24,6 +24,7 @@ void upmu_driver_place(struct upmu_cpu *cpu)
 
     if (!port_cpu_place(port, cpu, &cpu->place))
         upmu_uncore_where(&seen, &cpu->place);
+    upmu_uncore_number(&seen, &cpu->number, &cpu->core);
 }
 
 /* ---- The choice ---- */
@@ -34,17 +35,21 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
 }
 
 /*
- * Can a CPU access the unit?  A unit in MSRs is seen by the CPUs of its die or L3 only, any other one by all CPUs.
- * *out_distance gets 0 on the same die, 1 in the same package, else 2.
+ * Can a CPU access the unit?  A unit in MSRs is seen by the CPUs of its die, L3 or core, or by one CPU only, any other
+ * unit by all CPUs.  *out_distance gets 0 on the same die, 1 in the same package, else 2.
  */
 static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
     const struct upmu_unit_type *type = upmu_bank_type(&unit->meter.bank);
+    const struct upmu_uncore_pmu *uncore = (const struct upmu_uncore_pmu *)(const void *)unit->meter.pmu;
     const struct upmu_unit_info *box = unit->box;
 
     *out_distance = same_die(box, cpu) ? 0 : cpu->place.package == box->package ? 1 : 2;
     if (type->space != UPMU_SPACE_MSR)
         return true;
+    if (upmu_uncore_is_narrow(uncore))
+        return cpu->place.package == box->package &&
+               (type->scope == UPMU_SCOPE_CORE ? cpu->core : cpu->number) == box->number;
     return type->scope == UPMU_SCOPE_LLC ? cpu->place.package == box->package && cpu->place.llc == box->llc
                                          : *out_distance == 0;
 }

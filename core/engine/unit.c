@@ -7,6 +7,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
+#include "core/hw/unit_backend.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/driver.h"
@@ -27,6 +28,7 @@
 struct unit_call {
     struct upmu_meter *meter;
     upmu_bracket_work *work;
+    void *argument; /* of `work` */
     bool puts_down; /* meter->cpu becomes NULL after the work: no CPU drives the unit */
     enum upmu_status status;
 };
@@ -45,7 +47,7 @@ static void call_here(void *argument)
     const struct upmu_port *port = call->meter->machine->port;
     uintptr_t irq = port_irq_save(port);
 
-    call->status = upmu_bracket_run(call->meter, call->work, NULL);
+    call->status = upmu_bracket_run(call->meter, call->work, call->argument);
     /*
      * Clear the driver before another call can begin on this CPU: two calls are never inside of the bracket at the same
      * time.
@@ -56,13 +58,14 @@ static void call_here(void *argument)
 }
 
 /*
- * Do work on a unit, in a bracket of the CPU that drives it.  `puts_down`: after the work no CPU drives the unit,
- * unless the work was refused.  Returns the status of the work, UPMU_ERR_STATE if the unit is not open, or the status
- * with which the bracket was refused or the CPU not reached.
+ * Do work on a unit, in a bracket of the CPU that drives it.  `argument`: that of the work.  `puts_down`: after the
+ * work no CPU drives the unit, unless the work was refused.  Returns the status of the work, UPMU_ERR_STATE if the
+ * unit is not open, or the status with which the bracket was refused or the CPU not reached.
  */
-static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, bool puts_down)
+static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, void *argument,
+                                             bool puts_down)
 {
-    struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
+    struct unit_call call = {&unit->meter, work, argument, puts_down, UPMU_ERR_STATE};
 
     if (!unit->meter.machine) /* the unit is not open */
         return call.status;
@@ -209,7 +212,7 @@ static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit)
 {
-    return call_unit(unit, take_left, false);
+    return call_unit(unit, take_left, NULL, false);
 }
 
 /* ---- Hand-over ---- */
@@ -304,7 +307,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
         return UPMU_ERR_INVALID;
     if (!before)
         return take_unit(unit, cpu);
-    status = call_unit(unit, put_down, true);
+    status = call_unit(unit, put_down, NULL, true);
     if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take_unit(unit, cpu) == UPMU_OK)
         return status;
     if (take_unit(unit, before) != UPMU_OK)
@@ -322,13 +325,13 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
     enum upmu_status status;
 
     if (heir) {
-        status = call_unit(unit, put_down, true);
+        status = call_unit(unit, put_down, NULL, true);
         if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take_unit(unit, heir) == UPMU_OK)
             return status;
         upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
         (void)take_unit(unit, cpu);
     }
-    status = call_unit(unit, lie_down, false);
+    status = call_unit(unit, lie_down, NULL, false);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* the CPU still drives the unit */
         return status;
     set_driver(&unit->meter, NULL);
@@ -486,8 +489,8 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
 }
 
 /*
- * Are the `boxes` boxes from `info` on in the machine's list, of one type, die and L3, and is none of them part of an
- * open unit?  Returns UPMU_OK, or why not, which machine->why has, too.
+ * Are the `boxes` boxes from `info` on in the machine's list, of one type, die and L3, or one box of a CPU or core,
+ * and is none of them part of an open unit?  Returns UPMU_OK, or why not, which machine->why has, too.
  */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {
@@ -497,7 +500,7 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
     if (!list || info < list->unit || info >= list->unit + list->unit_count)
         return refuse_opening(machine, UPMU_ERR_INVALID);
     left = (unsigned)(list->unit + list->unit_count - info);
-    if (!boxes || boxes > left)
+    if (!boxes || boxes > left || (boxes > 1 && upmu_uncore_is_narrow(&list->pmu[info->type])))
         return refuse_opening(machine, UPMU_ERR_INVALID);
     for (unsigned i = 0; i < boxes; i++) {
         if (info[i].type != info->type || info[i].package != info->package || info[i].die != info->die ||
@@ -544,7 +547,7 @@ static enum upmu_status open_unit(struct upmu_unit *unit)
         return refuse_opening(machine, UPMU_ERR_NO_CPU);
     status = map_boxes(unit);
     if (status == UPMU_OK)
-        status = call_unit(unit, begin_life, false);
+        status = call_unit(unit, begin_life, NULL, false);
     return status == UPMU_OK ? status : refuse_unit(unit, status);
 }
 
@@ -614,7 +617,7 @@ static enum upmu_status end_asleep(struct upmu_unit *unit)
     if (!upmu_bank_owes(&unit->meter.bank))
         return UPMU_OK;
     set_driver(&unit->meter, upmu_driver_choose(unit, NULL));
-    status = call_unit(unit, restore_late, false);
+    status = call_unit(unit, restore_late, NULL, false);
     set_driver(&unit->meter, NULL);
     return status == UPMU_OK ? UPMU_OK : UPMU_ERR_PORT;
 }
@@ -626,7 +629,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
     if (!machine)
         return UPMU_OK;
-    status = call_unit(unit, end_life, false);
+    status = call_unit(unit, end_life, NULL, false);
     if (status == UPMU_ERR_NO_CPU)
         status = end_asleep(unit);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
@@ -641,11 +644,40 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
     return status;
 }
 
-/* ---- Polls, ticks, and how often waiting sessions get counters ---- */
+/* ---- Polls, levels, facts ---- */
 
 enum upmu_status upmu_unit_poll(struct upmu_unit *unit)
 {
-    return call_unit(unit, upmu_unit_fold, false);
+    return call_unit(unit, upmu_unit_fold, NULL, false);
+}
+
+struct level_read {
+    struct upmu_level_place level;
+    uint64_t value;
+};
+
+static enum upmu_status read_level(struct upmu_meter *meter, void *argument)
+{
+    struct level_read *read = argument;
+
+    return port_rdmsr(meter->machine->port, read->level.msr, &read->value) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+enum upmu_status upmu_unit_level(struct upmu_unit *unit, const char *name, struct upmu_unit_level *out_level)
+{
+    struct level_read read = {.value = 0};
+    enum upmu_status status;
+
+    if (unit->meter.machine && !upmu_uncore_level_of(unit->meter.pmu, name, &read.level))
+        return UPMU_ERR_NO_SUCH_NAME;
+    status = call_unit(unit, read_level, &read, false);
+    if (status != UPMU_OK)
+        return status;
+    if (!(read.value >> read.level.valid & 1u))
+        return UPMU_ERR_NOT_COUNTED;
+    *out_level = (struct upmu_unit_level){read.level.measure,
+                                          read.value >> read.level.low & upmu_bits_ones(read.level.bits)};
+    return UPMU_OK;
 }
 
 void upmu_unit_ask(const struct upmu_unit *unit, struct upmu_unit_facts *out_facts)

@@ -98,6 +98,9 @@ static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu,
     seen->cpuid(seen->context, 1, 0, out);
     seen->hypervisor = out[2] >> 31;
     seen->force = flags & UPMU_UNITS_FORCE;
+    seen->each_cpu = flags & UPMU_UNITS_EACH_CPU;
+    seen->number = cpu->number;
+    seen->core = cpu->core;
     seen->place = cpu->place;
     upmu_uncore_count(seen);
 }

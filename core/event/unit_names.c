@@ -6,6 +6,7 @@
 
 #include "core/util/apart.h"
 #include "core/util/text.h"
+#include "core/hw/unit_backend.h"
 
 #if UPMU_UNCORE
 
@@ -203,7 +204,8 @@ static struct path parent_of(const struct upmu_unit_list *list, const struct upm
 
 /*
  * Are a unit and the next one in the list of the same type, on the same die and last-level cache (otherwise no CPU
- * reaches both), with paths that differ only in the last component?
+ * reaches both), with paths that differ only in the last component?  Units of single CPUs and cores are reached by no
+ * common CPU.
  */
 static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
 {
@@ -211,7 +213,8 @@ static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_un
     char buffer[PATH], next_buffer[PATH];
     struct path path, next_path;
 
-    if (unit->type != next->type || unit->package != next->package || unit->die != next->die || unit->llc != next->llc)
+    if (unit->type != next->type || unit->package != next->package || unit->die != next->die ||
+        unit->llc != next->llc || upmu_uncore_is_narrow(&list->pmu[unit->type]))
         return false;
     path = parent_of(list, unit, buffer);
     next_path = parent_of(list, next, next_buffer);

@@ -42,6 +42,9 @@ struct upmu_uncore_seen {
     bool amd; /* or Hygon */
     bool hypervisor;
     bool force;     /* search also under a hypervisor (UPMU_UNITS_FORCE) */
+    bool each_cpu;  /* search also for the units of the executing CPU and of its core (UPMU_UNITS_EACH_CPU) */
+    uint16_t number; /* number of the CPU in its package, and below of its core, by upmu_uncore_number() */
+    uint16_t core;
     uint16_t cores; /* number of cores of this package */
     uint8_t dies;   /* number of dies of each package; 0: one */
     struct upmu_cpu_place place;
@@ -56,6 +59,33 @@ struct upmu_uncore_seen {
  * `seen` only `cpuid` and its context are needed.
  */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
+
+/*
+ * Find out by CPUID which number the executing CPU has in its package, and its core has.  CPUs of one core have the
+ * same core number.  Where CPUID has no levels, both are the APIC's number.  Of `seen` only `cpuid` and its context
+ * are needed.
+ */
+void upmu_uncore_number(const struct upmu_uncore_seen *seen, uint16_t *out_number, uint16_t *out_core);
+
+/*
+ * Does each box of a built-in type belong to one CPU (UPMU_SCOPE_THREAD) or one core?  No other CPU can access it then,
+ * and boxes are never driven as one.  A host's own type belongs to a die where it says no scope, which is 0.
+ */
+static inline bool upmu_uncore_is_narrow(const struct upmu_uncore_pmu *uncore)
+{
+    return uncore->packed && uncore->type->scope <= UPMU_SCOPE_CORE;
+}
+
+/* A register that shows a value of the moment: upmu_uncore_level_of(). */
+struct upmu_level_place {
+    uint32_t msr;
+    uint8_t low, bits;   /* where the value stands */
+    uint8_t valid;       /* number of the bit that is 1 while the value is valid */
+    const char *measure; /* the unit of measurement; constant text */
+};
+
+/* Find the level of a unit's PMU that has a name.  Returns false: there is none on this machine. */
+bool upmu_uncore_level_of(const struct upmu_pmu *pmu, const char *name, struct upmu_level_place *out);
 
 /* Fill in seen->amd and, where CPUID says them, seen->cores and seen->dies. */
 void upmu_uncore_count(struct upmu_uncore_seen *seen);

@@ -54,9 +54,10 @@ enum upmu_status {
     UPMU_ERR_WRITE = 77,   /* upmu_output.write returned false (upmu/results.h) */
     UPMU_ERR_DAMAGED = 78, /* the bytes are not a whole, unchanged log (upmu/results.h) */
     UPMU_ERR_FORMULA = 79, /* the text is not a formula (upmu/metric.h); why.position is the place */
-    UPMU_ERR_NO_SUCH_NAME = 80, /* the PMU has no such metric, or a formula has an unknown name */
+    UPMU_ERR_NO_SUCH_NAME = 80, /* the PMU has no such metric or level, or a formula has an unknown name */
     UPMU_ERR_DIVISION = 81,     /* a formula divides by 0 */
-    UPMU_ERR_NOT_COUNTED = 82   /* a formula needs a count that has no value, or covers only part of the time */
+    /* a formula needs a count that has no value, or covers only part of the time; or a level has no value now */
+    UPMU_ERR_NOT_COUNTED = 82
 };
 
 /*

@@ -73,7 +73,8 @@ struct upmu_unit_type {
     uint8_t enable_bit;    /* number of a select's enable bit: 22 or 31 (UPMU_UNIT_SELECT); 0, 22, or 0xff for none
                               (other styles) */
     uint8_t filters;       /* number of filter registers: entries of filter[] in use */
-    uint8_t scope;         /* enum upmu_scope: which CPUs reach the box by MSRs */
+    /* enum upmu_scope: which CPUs reach the box by MSRs.  A host's own type: UPMU_SCOPE_LLC, or all CPUs of its die */
+    uint8_t scope;
     /* bits, ORed: UPMU_UNIT_GROWING_RESET; the others are the library's backend's, and 0 in a host's own type */
     uint16_t quirks;
     uint16_t rdpmc;        /* RDPMC index of counter 0; 0xffff: none */
@@ -120,7 +121,7 @@ struct upmu_uncore_pmu {
     struct upmu_register_table table; /* the registers of a box, whose rows are `row` */
     struct upmu_register row[UPMU_UNIT_REGISTERS]; /* addresses are offsets from the box's base */
     uint16_t packed;            /* 1 + number of the type in the library's table; 0: the host's own type */
-    uint16_t found[5];          /* the backend's: what the processor's own table of units says of the type */
+    uint16_t found[5];          /* the backend's: what the processor's own tables and registers say of the type */
     struct upmu_unit_type made; /* unpacked data of a type of the library, to which `type` then points */
     char text[96];              /* the names of `made` */
 };
@@ -155,11 +156,18 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
 #define UPMU_UNITS_FORCE (1u << 0)
 
 /*
- * Find the boxes of a machine, and add them to a list.  Call it once on each die, on an initialised CPU of that die,
- * and stay on that CPU meanwhile.  The first call finds the boxes that all CPUs can access, and calls own_unit; each
- * call finds the boxes that only CPUs of its die can access.  Before the first call set the two arrays of *list and
- * their capacities, and all else to 0; arrays and list must stay as long as the machine.  Registers are read, none is
- * written; memory may be mapped, and is unmapped again.
+ * Flag of upmu_units_find(): find also the units that belong to the executing CPU or to its core (`msr`,
+ * `cstate_core`).  Call it on each CPU then.  A machine has as many `msr` units as CPUs, and as many `cstate_core`
+ * units as cores.
+ */
+#define UPMU_UNITS_EACH_CPU (1u << 1)
+
+/*
+ * Find the boxes of a machine, and add them to a list.  Call it once on each die (with UPMU_UNITS_EACH_CPU: on each
+ * CPU), on an initialised CPU of that die, and stay on that CPU meanwhile.  The first call finds the boxes that all
+ * CPUs can access, and calls own_unit; each call finds the boxes that only CPUs of its die can access.  Before the
+ * first call set the two arrays of *list and their capacities, and all else to 0; arrays and list must stay as long as
+ * the machine.  Registers are read, none is written; memory may be mapped, and is unmapped again.
  *
  * Returns UPMU_OK (also if there are no units); UPMU_ERR_NO_PMU (`cpu` is not initialised, or there is a hypervisor and
  * no UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU (`cpu` is not the executing CPU); UPMU_ERR_NO_SPACE (an array is full, or a
@@ -175,9 +183,10 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
 
 /*
  * Take over `boxes` boxes of one type, die and last-level cache, which stand side by side in the list from `info` on,
- * as one unit: a write goes to all of them, a count is the sum of their counts.  The library chooses the CPU that
- * drives the unit (hook nearest_cpu), and accesses registers there.  A counter that is in use in one box is left alone
- * in all boxes.  `unit` and the list must stay until upmu_unit_close().
+ * as one unit: a write goes to all of them, a count is the sum of their counts.  Boxes that belong to one CPU or core
+ * are units of one box.  The library chooses the CPU that drives the unit (hook nearest_cpu), and accesses registers
+ * there.  A counter that is in use in one box is left alone in all boxes.  `unit` and the list must stay until
+ * upmu_unit_close().
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such boxes stand there); UPMU_ERR_STATE (a unit with one of the boxes is open;
  * machine->why has the box's path; or `unit` itself is open, and stays open); UPMU_ERR_HOOK_MISSING (pci_read,
@@ -279,6 +288,43 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit);
  * Context: any.
  */
 void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
+
+/* What a count of an event stands for: value * multiplier / divisor, measured in `measure`. */
+struct upmu_unit_scale {
+    const char *measure; /* "J" (joules), "ticks" (of the TSC), "cycles", "instructions", "interrupts"; constant text */
+    uint32_t multiplier; /* not 0 */
+    uint32_t divisor;    /* not 0 */
+};
+
+/*
+ * Get the scale of an event of an open unit: of energy (`power`), of residencies (`cstate_core`, `cstate_pkg`) and of
+ * `msr`.
+ *
+ * Returns false, and leaves *out_scale as it is: a count is a number of events, and stands for itself; or the register
+ * that says the unit of energy could not be read; or the unit is not open.
+ * Context: any.
+ */
+bool upmu_unit_scale(const struct upmu_unit *unit, const struct upmu_event *event, struct upmu_unit_scale *out_scale);
+
+/* A value of the moment: no count, but what a register shows (upmu_unit_level()). */
+struct upmu_unit_level {
+    const char *measure; /* "C" (degrees); constant text */
+    uint64_t value;
+};
+
+/*
+ * Read a level of an open unit: `cpu_thermal_margin` of `msr`, by how many degrees the CPU is cooler than the limit at
+ * which it slows down.  The register is read on the CPU that drives the unit.  Levels are no events: no session counts
+ * them.
+ *
+ * Returns UPMU_OK; UPMU_ERR_NO_SUCH_NAME (the unit has no level of this name, or its CPU lacks the register, or there
+ * is a hypervisor); UPMU_ERR_NOT_COUNTED (the register says that it has no value now); UPMU_ERR_PORT (it cannot be
+ * read); UPMU_ERR_STATE (not open); UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_NO_CPU.  After an error *out_level is
+ * as it was.
+ * Context: local, on any CPU.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_level(struct upmu_unit *unit, const char *name, struct upmu_unit_level *out_level);
 
 #define UPMU_UNIT_CPUS 32 /* the most CPUs that upmu_unit_facts lists */
 

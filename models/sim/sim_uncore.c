@@ -91,15 +91,28 @@ void upmu_sim_uncore_remote_end(struct upmu_sim *sim)
 
 /* ---- MSRs ---- */
 
+/* The index, among the boxes of its type and die, of the box that is the executing CPU's or its core's. */
+static unsigned su_own_index(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
+{
+    const struct upmu_sim_place *place = &u->place[u->sim->current];
+
+    if (!su_on(u, UPMU_SIM_RULE_U_OWN))
+        return 0;
+    return unit->type->quirks & UPMU_SIM_QUIRK_CORE ? place->core
+                                                    : place->core * su_threads(u->machine) + place->thread;
+}
+
 /*
  * Can the executing CPU access the MSRs of a box? A CPU accesses the boxes of its die; a box of the type quirk LLC
- * (AMD's L3) only if the box is its own LLC's.
+ * (AMD's L3), CORE or CPU only if the box is its own LLC's, its core's or its own.
  */
 static bool su_seen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {
     const struct upmu_sim_place *place = &u->place[u->sim->current];
 
     if (unit->type->space != UPMU_SIM_SPACE_MSR)
+        return false;
+    if (unit->type->quirks & (UPMU_SIM_QUIRK_CPU | UPMU_SIM_QUIRK_CORE) && unit->index != su_own_index(u, unit))
         return false;
     if (!su_on(u, UPMU_SIM_RULE_U_DIE))
         return unit->die == 0 && (unit->llc == 0 || !(unit->type->quirks & UPMU_SIM_QUIRK_LLC));
@@ -283,12 +296,14 @@ static uint32_t su_apic(const struct upmu_sim_uncore *u, unsigned cpu)
     const struct upmu_sim_place *place = &u->place[cpu];
     uint32_t llc = (uint32_t)place->llc - (uint32_t)place->package * u->machine->dies * u->machine->llcs;
 
-    return (uint32_t)place->package << APIC_PACKAGE_SHIFT | llc << APIC_LLC_SHIFT | place->core;
+    return (uint32_t)place->package << APIC_PACKAGE_SHIFT | llc << APIC_LLC_SHIFT |
+           (place->core * su_threads(u->machine) + place->thread);
 }
 
 static uint32_t su_cores(const struct upmu_sim_uncore *u)
 {
-    return u->machine->cores != 0 ? u->machine->cores : (uint32_t)(u->machine->cpus / u->machine->packages);
+    return u->machine->cores != 0 ? u->machine->cores
+                                  : u->machine->cpus / u->machine->packages / su_threads(u->machine);
 }
 
 static void su_leaf_extended(const struct upmu_sim_uncore *u, unsigned cpu, uint32_t leaf, uint32_t subleaf,
@@ -315,15 +330,21 @@ void upmu_sim_uncore_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t le
 
     if (u == NULL)
         return;
+    if (leaf == 0 && u->machine->aperf && out[0] < 6)
+        out[0] = 6;
+    if (leaf == 6) {
+        out[0] |= u->machine->thermal;
+        out[2] |= u->machine->aperf;
+    }
     if (leaf == 1) {
-        out[1] = (out[1] & 0xff00u) | su_cores(u) << 16 | su_apic(u, cpu) << 24;
+        out[1] = (out[1] & 0xff00u) | (uint32_t)(su_cores(u) * su_threads(u->machine)) << 16 | su_apic(u, cpu) << 24;
     } else if (u->core.amd != NULL) {
         su_leaf_extended(u, cpu, leaf, subleaf, out);
     } else if (leaf == 4) {
         out[0] = subleaf < 4 ? (su_cores(u) - 1u) << 26 | (subleaf == 3 ? 63u << 14 | 3u << 5 | 3u : 1u << 5 | 1u) : 0;
     } else if (leaf == 0xb) {
-        out[0] = subleaf == 1 ? APIC_PACKAGE_SHIFT : 0;
-        out[1] = subleaf == 0 ? 1 : subleaf == 1 ? su_cores(u) : 0;
+        out[0] = subleaf == 1 ? APIC_PACKAGE_SHIFT : subleaf == 0 ? su_threads(u->machine) - 1u : 0;
+        out[1] = subleaf == 0 ? su_threads(u->machine) : subleaf == 1 ? su_cores(u) * su_threads(u->machine) : 0;
         out[2] = (subleaf & 0xffu) | (subleaf < 2 ? (subleaf + 1u) << 8 : 0);
         out[3] = su_apic(u, cpu);
     }

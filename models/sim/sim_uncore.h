@@ -66,6 +66,8 @@ enum upmu_sim_unit_layout {
 #define UPMU_SIM_QUIRK_FIXED_BIT_0 (1u << 7)    /* bit 0 of the fixed counter's select enables it */
 #define UPMU_SIM_QUIRK_ENABLE_31 (1u << 8)      /* select bit 31 is the enable bit */
 #define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control can stop the box */
+#define UPMU_SIM_QUIRK_CPU (1u << 10)          /* a die has one box for each of its CPUs, which alone sees it */
+#define UPMU_SIM_QUIRK_CORE (1u << 11)         /* a die has one box for each of its cores, whose CPUs alone see it */
 
 /*
  * Events that only some counters (a mask) can count: those whose event code has the value `code` in the bits of `mask`.
@@ -211,8 +213,11 @@ struct upmu_sim_machine {
     uint8_t dies; /* dies of a package */
     uint8_t llcs; /* LLCs of a die */
     uint8_t cpus;
-    uint8_t cores;   /* how many cores a package has by CPUID; 0: as many as it has CPUs */
+    uint8_t cores;   /* how many cores a package has by CPUID; 0: as many as it has */
+    uint8_t threads; /* CPUs of a core; 0: one */
     uint8_t segment; /* PCI segment */
+    bool aperf;      /* CPUID: there are APERF and MPERF */
+    bool thermal;    /* CPUID: there is a digital thermal sensor */
     uint8_t global; /* enum upmu_sim_global */
     uint8_t freeze_bit;
     uint8_t unfreeze_bit;
@@ -254,7 +259,7 @@ struct upmu_sim_unit {
     uint32_t second;   /* PCI: `where` of the companion function; 0: the box has none */
     uint8_t die;       /* number of the die, counted through all packages */
     uint8_t llc;       /* number of the LLC, counted through all packages */
-    uint8_t index;     /* index of the box among those of its type on its die */
+    uint8_t index;     /* index of the box among those of its type on its die; quirk CPU: its number in the package */
     uint16_t number;   /* number by which the machine names the box (row->ids) */
     bool absent;       /* fused off, or hidden */
     bool frozen;       /* ADL's IMC: bit 0 of the memory controller's own control is set */
@@ -277,7 +282,8 @@ struct upmu_sim_place {
     uint8_t package;
     uint8_t die; /* numbers in the machine */
     uint8_t llc;
-    uint8_t core;
+    uint8_t core;   /* number of the core on its die */
+    uint8_t thread; /* number of the CPU in its core */
 };
 
 struct upmu_sim_global_state {

@@ -25,7 +25,9 @@ static void su_place_box(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit)
         if (row->list != NULL)
             unit->base = (uint64_t)(int64_t)(int16_t)row->list[index];
         else
-            unit->base = unit->type->quirks & UPMU_SIM_QUIRK_LLC ? 0 : (uint64_t)row->step * index;
+            unit->base = unit->type->quirks & (UPMU_SIM_QUIRK_LLC | UPMU_SIM_QUIRK_CPU | UPMU_SIM_QUIRK_CORE)
+                             ? 0
+                             : (uint64_t)row->step * index;
         break;
     case UPMU_SIM_SPACE_PCI:
         unit->base = where | (uint32_t)u->machine->bus[package][row->place[index].bus] << 8 | row->place[index].devfn;
@@ -42,6 +44,17 @@ static void su_place_box(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit)
         unit->base += (uint64_t)row->step * inner;
         break;
     }
+}
+
+/* IA32_THERM_STATUS of a CPU, if the box has it: a valid reading (bit 31), 40 degrees and more below the limit. */
+static void su_set_temperature(struct upmu_sim_unit *unit)
+{
+    struct su_register at = {SU_NOTHING, 0, false, false};
+
+    if (unit->type->quirks & UPMU_SIM_QUIRK_CPU)
+        at = upmu_sim_uncore_box_find(unit, 0x19c);
+    if (at.kind == SU_COUNTER)
+        unit->counter[at.index].value = SIM_BIT(31) | (uint64_t)(40u + unit->index) << 16;
 }
 
 static void su_add_box(struct upmu_sim_uncore *u, const struct upmu_sim_unit_row *row, unsigned die, unsigned index)
@@ -65,6 +78,7 @@ static void su_add_box(struct upmu_sim_uncore *u, const struct upmu_sim_unit_row
     if (row->type->fixed_width != 0)
         unit->counter[row->type->counters].value =
             su_found(unit, row->type->counters) & upmu_sim_unit_range(u, unit, row->type->counters) >> 2;
+    su_set_temperature(unit);
 }
 
 static void su_add_boxes(struct upmu_sim_uncore *u)
@@ -72,6 +86,10 @@ static void su_add_boxes(struct upmu_sim_uncore *u)
     for (const struct upmu_sim_unit_row *row = u->machine->units; row->type != NULL; row++) {
         unsigned count = row->type->quirks & UPMU_SIM_QUIRK_LLC ? u->machine->llcs : row->count;
 
+        if (row->type->quirks & (UPMU_SIM_QUIRK_CPU | UPMU_SIM_QUIRK_CORE))
+            count = u->machine->cpus / su_dies(u->machine);
+        if (row->type->quirks & UPMU_SIM_QUIRK_CORE)
+            count /= su_threads(u->machine);
         for (unsigned die = 0; die < su_dies(u->machine); die++) {
             for (unsigned i = 0; i < count; i++)
                 su_add_box(u, row, die, i);
@@ -103,7 +121,8 @@ void upmu_sim_uncore_init(struct upmu_sim_uncore *u, struct upmu_sim *sim, const
 
         place->die = (uint8_t)(i % dies);
         place->package = (uint8_t)(place->die / machine->dies);
-        place->core = (uint8_t)(i / dies);
+        place->core = (uint8_t)(i / dies / su_threads(machine));
+        place->thread = (uint8_t)(i / dies % su_threads(machine));
         place->llc = (uint8_t)(place->die * machine->llcs + place->core % machine->llcs);
     }
     for (unsigned i = 0; i < machine->packages; i++)

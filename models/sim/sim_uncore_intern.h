@@ -77,6 +77,11 @@ static inline unsigned su_dies(const struct upmu_sim_machine *machine)
     return (unsigned)machine->packages * machine->dies;
 }
 
+static inline unsigned su_threads(const struct upmu_sim_machine *machine)
+{
+    return machine->threads != 0 ? machine->threads : 1u;
+}
+
 static inline unsigned su_package(const struct upmu_sim_uncore *u, unsigned die)
 {
     return die / u->machine->dies;

@@ -295,6 +295,18 @@ static const struct upmu_sim_unit_row zen4_units[] = {
     {.type = &upmu_sim_zen4_umc, .count = 2, .step = 8},
     UNITS_END};
 
+/* ---- "kbl", "rome": readings of CPUs, cores and packages; each core has two hyper-threads ---- */
+
+static const struct upmu_sim_unit_row kbl_units[] = {
+    {.type = &upmu_sim_kbl_msr, .count = 1}, {.type = &upmu_sim_kbl_cstate_core, .count = 1},
+    {.type = &upmu_sim_kbl_cstate_pkg, .count = 1}, {.type = &upmu_sim_kbl_power, .count = 1}, UNITS_END};
+/* MSR 606H: energy is counted in 1/2^14 joule. */
+static const struct upmu_sim_msr_value kbl_values[] = {{0x606, BOTH(0xa0e03)}, VALUES_END};
+static const struct upmu_sim_unit_row rome_units[] = {
+    {.type = &upmu_sim_zen2_msr, .count = 1}, {.type = &upmu_sim_zen2_power, .count = 1}, UNITS_END};
+/* MSR C0010299H: energy is counted in 1/2^16 joule. */
+static const struct upmu_sim_msr_value rome_values[] = {{0xc0010299, BOTH(0xa1003)}, VALUES_END};
+
 /* ---- "lab": devices of the host's own types, by MSR, on PCI (segment 1) and in memory ---- */
 
 static const struct upmu_sim_pci_place lab_link_places[] = {{0, FUNCTION(3, 0), 0x7ab1}, {0, FUNCTION(4, 0), 0x7ab1}};
@@ -320,6 +332,11 @@ static const struct upmu_sim_machine machines[] = {
      .unfreeze_bit = 61, .global_control = 0x700, .global_status = 0x701,
      .bus = {{0x00, 0x16, 0x32, 0x5d}, {0x80, 0x96, 0xb2, 0xdd}}, .units = skx_units, .functions = skx_functions,
      .values = skx_values},
+    {.name = "kbl", .about = "Kaby Lake client: APERF, MPERF, residencies, energy", .core = "skylake",
+     .signature = 0x806e9, .packages = 1, .dies = 1, .llcs = 1, .cpus = 4, .threads = 2, .aperf = true,
+     .thermal = true, .units = kbl_units, .values = kbl_values},
+    {.name = "rome", .about = "two Zen 2 packages: APERF, MPERF, energy", .core = "zen2", .packages = 2,
+     .dies = 1, .llcs = 1, .cpus = 4, .threads = 2, .aperf = true, .units = rome_units, .values = rome_values},
     {.name = "lab", .about = "a Skylake with the host's own devices", .core = "skylake", .packages = 2, .dies = 1,
      .llcs = 1, .cpus = 4, .segment = 1, .bus = {{0x40}, {0x50}}, .units = lab_units},
     {.name = "hsx2", .about = "two Haswell-EP packages, nodes permuted", .core = "haswell_smt", .signature = 0x306f2,

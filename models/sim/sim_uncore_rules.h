@@ -15,6 +15,8 @@
 #define UPMU_SIM_RULES_UNCORE(R)                                                                                      \
     R(U_DIE, 1, "a unit's MSRs are those of the executing CPU's die (of die 0)",                                      \
       "SDM: scope of uncore MSRs")                                                                                    \
+    R(U_OWN, 1, "MSRs of a CPU or a core are those of the executing one (of the first of the die)",                   \
+      "SDM vol 4: scopes Thread and Core of MSRs")                                                                    \
     R(U_ABSENT_MSR, 1, "MSRs of a unit that is fused off #GP (read 0, drop)",                                         \
       "choice")                                                                                                       \
     R(U_ABSENT_PCI, 1, "a function that is not there reads all ones (0)",                                             \

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What units count of memory traffic (struct upmu_sim_load): look-ups in the last-level cache, lines read from and
- * written to memory. Codes:
- * Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
+ * written to memory. Codes: Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4
+ * (data fabric, L3, UMC). Also what a burst adds to readings of its CPU: APERF counts cycles, MPERF those of the TSC's
+ * frequency (SDM vol 3 14.2), PPERF cycles, of which none stalls here; and 1/1024 of the cycles to the energy of the
+ * package, which is made up.
  */
 #include "models/sim/sim_uncore_intern.h"
 
@@ -97,6 +99,35 @@ void upmu_sim_traffic(struct upmu_sim_uncore *u, unsigned die, const struct upmu
     }
 }
 
+/* Let free-running counters of the CPU that executed a burst, and the energy of its die, move. */
+static void su_move_readings(struct upmu_sim_uncore *u, unsigned cpu, const struct upmu_sim_burst *burst)
+{
+    const struct {
+        uint32_t msr;
+        uint64_t count;
+    } moves[] = {{0xe8, burst->cycles},
+                 {0xe7, burst->ref_cycles},
+                 {0x64e, burst->cycles},
+                 {0x611, burst->cycles >> 10},
+                 {0xc001029b, burst->cycles >> 10}};
+    const struct upmu_sim_place *place = &u->place[cpu];
+
+    for (unsigned i = 0; i < u->units; i++) {
+        struct upmu_sim_unit *unit = &u->unit[i];
+        bool own = unit->index == place->core * su_threads(u->machine) + place->thread;
+
+        if (unit->type->style != UPMU_SIM_UNIT_FREE || unit->type->space != UPMU_SIM_SPACE_MSR ||
+            unit->die != place->die || (unit->type->quirks & UPMU_SIM_QUIRK_CPU && !own))
+            continue;
+        for (unsigned k = 0; k < sizeof moves / sizeof *moves; k++) {
+            struct su_register at = upmu_sim_uncore_box_find(unit, moves[k].msr - (uint32_t)unit->base);
+
+            if (at.kind == SU_COUNTER)
+                upmu_sim_flow(u, unit, at.index, moves[k].count);
+        }
+    }
+}
+
 /*
  * After a burst, let units of the CPU's die count its references to the last-level cache, the misses among these, the
  * line that each miss reads, and the line that each fourth miss writes back.
@@ -108,6 +139,8 @@ void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const str
                                        .lookups = burst->llc_references,
                                        .misses = burst->llc_misses};
 
-    if (sim->uncore != NULL)
-        upmu_sim_traffic(sim->uncore, sim->uncore->place[cpu].die, &load);
+    if (sim->uncore == NULL)
+        return;
+    upmu_sim_traffic(sim->uncore, sim->uncore->place[cpu].die, &load);
+    su_move_readings(sim->uncore, cpu, burst);
 }

@@ -113,6 +113,23 @@ static const struct upmu_sim_free adl_imc_free_counters[] = {
 static const struct upmu_sim_free spr_iio_free_counters[] = {
     {0x340e, 1, 1, 48, 0x10, NULL}, {0x3800, 1, 8, 48, 0x10, NULL}, {0x3808, 1, 8, 48, 0x10, NULL}, FREE_END};
 static const struct upmu_sim_free lab_counters[] = {{0x10, 8, 2, 64, 0, NULL}, FREE_END};
+/*
+ * Readings of a Kaby Lake: APERF, MPERF, PPERF, count of SMIs and temperature of a CPU; residencies of a core (C3, C6,
+ * C7) and of a package (C2, C3, C6 to C10); energy (cores, package, memory, graphics).
+ */
+static const struct upmu_sim_free kbl_msr_counters[] = {
+    {0xe8, 1, 1, 64, 0, NULL}, {0xe7, 1, 1, 64, 0, NULL}, {0x64e, 1, 1, 64, 0, NULL}, {0x34, 1, 1, 32, 0, NULL},
+    {0x19c, 1, 1, 64, 0, NULL}, FREE_END};
+static const struct upmu_sim_free kbl_cstate_core_counters[] = {{0x3fc, 1, 3, 64, 0, NULL}, FREE_END};
+static const struct upmu_sim_free kbl_cstate_pkg_counters[] = {
+    {0x60d, 1, 1, 64, 0, NULL}, {0x3f8, 1, 3, 64, 0, NULL}, {0x630, 1, 3, 64, 0, NULL}, FREE_END};
+static const struct upmu_sim_free kbl_power_counters[] = {
+    {0x639, 1, 1, 32, 0, NULL}, {0x611, 1, 1, 32, 0, NULL}, {0x619, 1, 1, 32, 0, NULL}, {0x641, 1, 1, 32, 0, NULL},
+    FREE_END};
+/* Readings of a Zen 2: APERF and MPERF of a CPU (IRPERF is in sim_amd.c), energy of a package. */
+static const struct upmu_sim_free zen2_msr_counters[] = {
+    {0xe8, 1, 1, 64, 0, NULL}, {0xe7, 1, 1, 64, 0, NULL}, FREE_END};
+static const struct upmu_sim_free zen2_power_counters[] = {{0xc001029b, 1, 1, 32, 0, NULL}, FREE_END};
 
 /* ---- Types of boxes: Nehalem, Sandy Bridge ---- */
 
@@ -140,6 +157,22 @@ const struct upmu_sim_unit_type upmu_sim_snb_clock = {
 const struct upmu_sim_unit_type upmu_sim_snb_imc = {
     .name = "imc", .style = UPMU_SIM_UNIT_FREE, .space = UPMU_SIM_SPACE_MMIO, .counters = 5, .bits = 32,
     .free = snb_imc_counters};
+
+/* ---- Readings, which nothing controls ---- */
+
+#define READINGS(of, amount, more) \
+    .name = of, .style = UPMU_SIM_UNIT_FREE, .space = UPMU_SIM_SPACE_MSR, .counters = amount, .quirks = more
+
+const struct upmu_sim_unit_type upmu_sim_kbl_msr = {
+    READINGS("msr", 5, UPMU_SIM_QUIRK_CPU), .free = kbl_msr_counters};
+const struct upmu_sim_unit_type upmu_sim_kbl_cstate_core = {
+    READINGS("cstate_core", 3, UPMU_SIM_QUIRK_CORE), .free = kbl_cstate_core_counters};
+const struct upmu_sim_unit_type upmu_sim_kbl_cstate_pkg = {
+    READINGS("cstate_pkg", 7, 0), .free = kbl_cstate_pkg_counters};
+const struct upmu_sim_unit_type upmu_sim_kbl_power = {READINGS("power", 4, 0), .free = kbl_power_counters};
+const struct upmu_sim_unit_type upmu_sim_zen2_msr = {
+    READINGS("msr", 2, UPMU_SIM_QUIRK_CPU), .free = zen2_msr_counters};
+const struct upmu_sim_unit_type upmu_sim_zen2_power = {READINGS("power", 1, 0), .free = zen2_power_counters};
 
 /* ---- Types of boxes of servers: Skylake-SP, Haswell-EP, Broadwell-EP, Knights Landing, Ice Lake-SP ---- */
 

@@ -345,6 +345,9 @@ struct upmu_cpu {
     /* bits UPMU_READS_…: whether a page of a CPU's session, or of the thread that runs here, gives the right */
     uint8_t readers;
     uint16_t window;                             /* number of that window, modulo 65,536 */
+#if UPMU_UNCORE
+    uint16_t number, core;                       /* numbers of the CPU and of its core in their package, by CPUID */
+#endif
     struct upmu_ibs *volatile ibs[2];            /* IBS units at work, by upmu_ibs.kind; NULL: not started */
 #if UPMU_BRANCHES
     struct upmu_branch_unit branches;

@@ -40,6 +40,8 @@ static struct upmu_probe probe;
 static struct upmu_unit unit;
 static struct upmu_unit_list units;
 static struct upmu_unit_facts facts;
+static struct upmu_unit_scale scale;
+static struct upmu_unit_level level;
 static struct upmu_ibs ibs;
 static struct upmu_branch branches[4];
 static struct upmu_branch_filter filter;
@@ -175,11 +177,13 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_thread_switch_monitored, upmu_thread_switch_monitored(cpu, &host.threads[0], &host.threads[1]), SAME(OK)) \
     X(upmu_unit_ask, DONE(upmu_unit_ask(&unit, &facts)), SAME(OK)) \
     X(upmu_unit_close, upmu_unit_close(&unit), SAME(OK)) \
+    X(upmu_unit_level, upmu_unit_level(&unit, "cpu_thermal_margin", &level), SAME(STATE)) \
     X(upmu_unit_manage, upmu_unit_manage(&unit, cpu), SAME(STATE)) \
     X(upmu_unit_open_text, upmu_unit_open_text(&unit, &host.machine, "package0/die0/imc0"), \
       SAME(UPMU_ERR_NO_SUCH_PMU)) \
     X(upmu_unit_poll, upmu_unit_poll(&unit), SAME(STATE)) \
     X(upmu_unit_poll_interval, DONE(upmu_unit_poll_interval(&unit)), SAME(OK)) \
+    X(upmu_unit_scale, DONE(upmu_unit_scale(&unit, &event, &scale)), SAME(OK)) \
     X(upmu_unit_take_firmware, upmu_unit_take_firmware(&unit), SAME(STATE)) \
     X(upmu_unit_turns, DONE(upmu_unit_turns(&unit, 1)), SAME(OK)) \
     X(upmu_units_find, upmu_units_find(cpu, &units, 0), SAME(NO_PMU))

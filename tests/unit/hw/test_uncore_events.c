@@ -429,8 +429,11 @@ static void counters_without_a_choice(void **state)
         {"gnr_unc_iio_free_running", "cpu/event=0xff,umask=0x31/", 9, 0x10},
         {"icx_unc_imc_free_running", "cpu/event=0xff,umask=0x31/", 3, 0x18},
         {"adl_unc_imc_free_running", "cpu/event=0xff,umask=0x30/", 2, 0xa0},
-        {"rapl", "raw:config=2", 1, 0},
-        {"rapl", "raw:config=3", 2, 8},
+        {"rapl", "raw:config=2", 1, 0x611},
+        {"rapl", "energy-ram", 2, 0x619},
+        {"x86_msr", "smi", 4, 0x34},
+        {"intel_cstate_core", "c6-residency", 2, 0x3fd},
+        {"intel_cstate_pkg", "c6-residency", 2, 0x3f9},
     };
     static const struct {
         const char *pmu;

@@ -800,7 +800,7 @@ static bool read_energy(void *context, uint32_t msr, uint64_t *out_value)
     return other_msrs(context, msr, out_value);
 }
 
-/* Counters of energy that cannot be read do not exist; without that of the package there is no unit. */
+/* Counters of energy that cannot be read do not exist; without any there is no unit. */
 static void energy_is_what_can_be_read(void **state)
 {
     (void)state;
@@ -814,7 +814,7 @@ static void energy_is_what_can_be_read(void **state)
         for (unsigned k = 0; k < list.unit_count; k++)
             if (!strcmp(pmus[units[k].type].type->name, "power"))
                 power = &pmus[units[k].type];
-        assert_int_equal(power != NULL, (energy_there >> 1 & 1u) != 0);
+        assert_int_equal(power != NULL, energy_there != 0);
         if (!power)
             continue;
         assert_int_equal(power->pmu.counters, energy_there);

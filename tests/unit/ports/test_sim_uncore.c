@@ -522,6 +522,90 @@ static void free_running_counters_cannot_be_written(void)
     EXPECT(rdmsr(0xb22), 3);
 }
 
+/* SDM vol 4: APERF is a thread's, a core's C6 residency its core's, energy and package residencies the package's. */
+static void readings_are_those_of_cpu_core_and_package(void)
+{
+    machine("kbl");
+    for (unsigned i = 0; i < 4; i++)
+        upmu_sim_unit_set(box("msr", 0, i), 0, 1000 + i);
+    upmu_sim_unit_set(box("cstate_core", 0, 0), 1, 70);
+    upmu_sim_unit_set(box("cstate_core", 0, 1), 1, 71);
+    upmu_sim_unit_set(box("cstate_pkg", 0, 0), 2, 80);
+    upmu_sim_unit_set(box("power", 0, 0), 1, 0xffffffff);
+    for (unsigned i = 0; i < 4; i++) {
+        upmu_sim_switch_cpu(&sim, i);
+        EXPECT(rdmsr(0xe8), 1000 + i);
+        EXPECT(rdmsr(0x3fd), 70 + i / 2);
+        EXPECT(rdmsr(0x3f9), 80);
+        EXPECT(rdmsr(0x611), 0xffffffff);
+        EXPECT(rdmsr(0x606), 0xa0e03);
+        EXPECT(rdmsr(0x19c), UINT64_C(0x80280000) + (i << 16));
+        EXPECT(msr_exists(0x660), false);
+        EXPECT(msr_exists(0x3ff), false);
+        EXPECT(msr_exists(0x34) && msr_exists(0x64e) && msr_exists(0x632) && msr_exists(0x10), true);
+    }
+    upmu_sim_flow(&uncore, box("power", 0, 0), 1, 3);
+    EXPECT(rdmsr(0x611), 2);
+    EXPECT(violations(), 0);
+    EXPECT(wrmsr(0x3fd, 0), true);
+    EXPECT(violations(), 1);
+}
+
+/* APERF and MPERF have a bit of CPUID; leaf 0BH has two CPUs in each core. */
+static void a_machine_with_hyper_threads_says_so(void)
+{
+    uint32_t leaf[4];
+
+    machine("kbl");
+    sim.port.cpuid(&sim, 6, 0, leaf);
+    EXPECT(leaf[2] & 1u, 1);
+    EXPECT(leaf[0] & 1u, 1);
+    for (unsigned i = 0; i < 4; i++) {
+        upmu_sim_switch_cpu(&sim, i);
+        sim.port.cpuid(&sim, 0xb, 0, leaf);
+        EXPECT(leaf[0], 1);
+        EXPECT(leaf[1], 2);
+        EXPECT(leaf[2] >> 8, 1);
+        EXPECT(leaf[3], i);
+        sim.port.cpuid(&sim, 0xb, 1, leaf);
+        EXPECT(leaf[1], 4);
+    }
+    machine("skx2");
+    sim.port.cpuid(&sim, 6, 0, leaf);
+    EXPECT(leaf[2] & 1u, 0);
+    machine("rome");
+    sim.port.cpuid(&sim, 0, 0, leaf);
+    EXPECT(leaf[0], 6);
+    sim.port.cpuid(&sim, 6, 0, leaf);
+    EXPECT(leaf[2] & 1u, 1);
+}
+
+/* A burst moves the registers of the CPU that executes it, and the energy of its package. */
+static void a_burst_moves_readings(void)
+{
+    static const struct upmu_sim_burst burst = {.instructions = 500, .cycles = 4096, .ref_cycles = 3000};
+    uint64_t before[4], energy;
+
+    machine("rome");
+    upmu_sim_switch_cpu(&sim, 3);
+    before[0] = rdmsr(0xe8);
+    before[1] = rdmsr(0xe7);
+    energy = rdmsr(0xc001029b);
+    upmu_sim_switch_cpu(&sim, 1);
+    before[2] = rdmsr(0xe8);
+    upmu_sim_switch_cpu(&sim, 0);
+    before[3] = rdmsr(0xc001029b);
+    upmu_sim_switch_cpu(&sim, 3);
+    upmu_sim_events(&sim, &burst);
+    EXPECT(rdmsr(0xe8), before[0] + 4096);
+    EXPECT(rdmsr(0xe7), before[1] + 3000);
+    EXPECT(rdmsr(0xc001029b), energy + 4);
+    upmu_sim_switch_cpu(&sim, 1);
+    EXPECT(rdmsr(0xe8), before[2]);
+    upmu_sim_switch_cpu(&sim, 0);
+    EXPECT(rdmsr(0xc001029b), before[3]);
+}
+
 static void an_iio_stack_of_36_bits_loses_a_wrap(void)
 {
     machine("skx2");
@@ -997,6 +1081,9 @@ static void (*const scenarios[])(void) = {
     strangers_are_left_alone,
     a_unit_has_one_writer,
     free_running_counters_cannot_be_written,
+    readings_are_those_of_cpu_core_and_package,
+    a_machine_with_hyper_threads_says_so,
+    a_burst_moves_readings,
     an_iio_stack_of_36_bits_loses_a_wrap,
     configuration_space_is_found,
     a_memory_controller_counts,
