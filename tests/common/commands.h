@@ -11,6 +11,7 @@
 #include <tools/cmd/cmd_elf.c>
 #include <tools/cmd/cmd_encode.c>
 #include <tools/cmd/cmd_info.c>
+#include <tools/cmd/cmd_level.c>
 #include <tools/cmd/cmd_loops.c>
 #include <tools/cmd/cmd_main.c>
 #include <tools/cmd/cmd_metric.c>

@@ -113,7 +113,7 @@ struct cmd_other {
 /* Units outside the cores. */
 #define CMD_BOXES 192
 #define CMD_TYPES 24
-#define CMD_DIES 8
+#define CMD_DIES 16 /* units that one list counts on: dies, cores, CPUs */
 
 /* An address that was sampled. */
 struct cmd_hot {
@@ -173,6 +173,7 @@ struct cmd {
     struct cmd_hot hot[CMD_HOT];
     unsigned hot_count;
     char list[CMD_LIST_BYTES];
+    char part[CMD_LIST_BYTES]; /* the events of a list that belong to one type of units */
     char file[CMD_FILE_BYTES];
     size_t file_bytes;
     struct upmu_log log;
@@ -181,6 +182,7 @@ struct cmd {
     struct upmu_uncore_pmu types[CMD_TYPES];
     struct upmu_unit_list units;
     struct upmu_uncore_region dies[CMD_DIES];
+    struct upmu_count part_counts[UPMU_SET_EVENTS];
     struct upmu_permit permits[UPMU_PERMITS];
     struct upmu_thread thread[2];
     struct upmu_branch branches[UPMU_BRANCHES_MOST];

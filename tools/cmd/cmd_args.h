@@ -212,8 +212,17 @@ int cmd_target_open(struct cmd *cmd, const struct cmd_args *args);
 /* The i-th name of what can be simulated; NULL after the last.  For cmd_nearest(), too, without a context. */
 const char *cmd_model_at(const void *context, unsigned index);
 
-/* Find the units outside the cores: cmd->units.  A simulated machine is looked at from each of its CPUs. */
-enum upmu_status cmd_target_units(struct cmd *cmd);
+/*
+ * Find the units outside the cores: cmd->units.  A simulated machine is looked at from each of its CPUs.  `flags`:
+ * those of upmu_units_find().
+ */
+enum upmu_status cmd_target_units(struct cmd *cmd, unsigned flags);
+
+/*
+ * Show the levels that a list names: values of the moment, of each box that a text applies to.  Returns false if the
+ * first of the list is no level: nothing was printed.  *out_status: why not all were shown.
+ */
+bool cmd_levels(struct cmd *cmd, const char *list, enum upmu_status *out_status);
 
 /* End of the command: a simulated CPU is given up. */
 void cmd_target_close(struct cmd *cmd);

@@ -29,14 +29,25 @@ static const char *const role_names[] = {"",         "instructions",  "cycles", 
 
 struct stat_row {
     enum stat_role role;
+    struct upmu_unit_scale scale; /* measure NULL: a count stands for itself */
     uint64_t mean;
     uint64_t noise_ppm; /* standard deviation, millionths of the mean */
     char name[80];
 };
 
+/* The events of a list that belong to one type of units: on units cmd->dies[die] on, and in which rows of the table. */
+struct stat_part {
+    unsigned die, dies, events;
+    uint8_t row[UPMU_SET_EVENTS];
+};
+
 struct stat_table {
     const struct cmd_workload *workload;
-    const char *pmu;
+    char pmu[160]; /* names of the PMUs */
+    bool measures; /* some row has a scale */
+    struct stat_part part[CMD_DIES];
+    unsigned parts;
+    bool taken[UPMU_SET_EVENTS]; /* by row: the event is in a part */
     uint64_t iterations;
     unsigned runs, events;
     bool units; /* of units outside the cores */
@@ -68,14 +79,36 @@ void cmd_event_name(const struct upmu_pmu *pmu, const struct upmu_set *set, unsi
         (void)upmu_event_format(pmu, upmu_set_event(set, index), name, size);
 }
 
+/* Name the events of a set, which are in these rows of the table, and add the PMU's name to those of the table. */
 static void name_rows(const struct upmu_pmu *pmu, const struct upmu_set *set, const char *list,
-                      struct stat_table *table)
+                      struct stat_table *table, const uint8_t *rows)
 {
-    size_t cursor = 0;
+    size_t cursor = 0, length = cmd_length(table->pmu);
     unsigned i;
 
-    for (i = 0; i < table->events; i++)
-        cmd_event_name(pmu, set, i, list, &cursor, table->row[i].name, sizeof table->row[i].name);
+    for (i = 0; i < set->count; i++) {
+        struct stat_row *row = &table->row[rows != NULL ? rows[i] : i];
+
+        cmd_event_name(pmu, set, i, list, &cursor, row->name, sizeof row->name);
+    }
+    for (const char *name = pmu->name; length + 3 < sizeof table->pmu && *name != '\0'; name++) {
+        if (name == pmu->name && length != 0)
+            table->pmu[length++] = ',';
+        table->pmu[length++] = *name;
+    }
+    table->pmu[length] = '\0';
+}
+
+/* Does a count of this row stand for something else than itself? */
+static bool is_scaled(const struct stat_row *row)
+{
+    return row->scale.measure != NULL && (row->scale.multiplier != 1 || row->scale.divisor != 1);
+}
+
+/* A count of a row that is_scaled(), in thousandths of its measure. */
+static uint64_t measured_milli(const struct stat_row *row, uint64_t value)
+{
+    return cmd_scale(value, UINT64_C(1000) * row->scale.multiplier, row->scale.divisor);
 }
 
 static uint64_t mean_of(const uint64_t *values, unsigned count)
@@ -124,16 +157,19 @@ static void cell_name(struct cmd *cmd, const char *name)
     cmd_print(cmd, "\"");
 }
 
-/* Count, unit (there is none), event. */
-static void cells_count(struct cmd *cmd, const char *name, enum upmu_quality quality, uint64_t value)
+/* Count, measure (empty: there is none), event. */
+static void cells_count(struct cmd *cmd, const struct stat_row *row, enum upmu_quality quality, uint64_t value)
 {
     const char *separator = cmd->args->separator;
 
     if (quality == UPMU_QUALITY_NEVER_RAN)
-        cmd_print(cmd, "<not counted>%s%s", separator, separator);
+        cmd_print(cmd, "<not counted>");
+    else if (is_scaled(row))
+        cmd_milli(cmd, measured_milli(row, value), 3);
     else
-        cmd_print(cmd, "%U%s%s", value, separator, separator);
-    cell_name(cmd, name);
+        cmd_print(cmd, "%U", value);
+    cmd_print(cmd, "%s%s%s", separator, row->scale.measure != NULL ? row->scale.measure : "", separator);
+    cell_name(cmd, row->name);
 }
 
 static void stat_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t microseconds)
@@ -144,7 +180,7 @@ static void stat_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t microse
         uint64_t seconds = cmd_divide(microseconds, 1000000);
 
         cmd_print(cmd, "%U.%06u%s", seconds, (unsigned)(microseconds - seconds * 1000000), cmd->args->separator);
-        cells_count(cmd, table->row[i].name, cmd->counts[i].quality, cmd->counts[i].value - watch->last[i]);
+        cells_count(cmd, &table->row[i], cmd->counts[i].quality, cmd->counts[i].value - watch->last[i]);
         cmd_print(cmd, "\n");
     }
     for (unsigned i = 0; i < table->events && cmd->args->separator == NULL; i++) {
@@ -247,6 +283,9 @@ static bool derived(const struct stat_table *table, const struct stat_row *row, 
     } else if (row->role == ROLE_CYCLES && time != 0) {
         *out_thousandths = cmd_scale(row->mean, 1000, time);
         *out_unit = "GHz";
+    } else if (time != 0 && row->mean != 0 && is_scaled(row)) {
+        *out_thousandths = cmd_scale(measured_milli(row, row->mean), 1000000000, time);
+        *out_unit = "/sec";
     } else if (time != 0 && row->mean != 0) {
         *out_thousandths = cmd_scale(row->mean, 1000000, time);
         *out_unit = "M/sec";
@@ -296,6 +335,16 @@ static const char *quality_text(enum upmu_quality quality)
     }
 }
 
+static void print_measured(struct cmd *cmd, const struct stat_row *row)
+{
+    uint64_t milli = is_scaled(row) ? measured_milli(row, row->mean) : 0, whole = cmd_divide(milli, 1000);
+
+    if (is_scaled(row))
+        cmd_print(cmd, "%14G.%03u  ", whole, (unsigned)(milli - whole * 1000));
+    else
+        cmd_print(cmd, "%18G  ", row->mean);
+}
+
 static void print_table(struct cmd *cmd, const struct stat_table *table)
 {
     const struct stat_row *time = &table->row[table->events];
@@ -314,7 +363,9 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
         if (quality == UPMU_QUALITY_NEVER_RAN)
             cmd_print(cmd, "%18s  ", "<never ran>");
         else
-            cmd_print(cmd, "%18G  ", row->mean);
+            print_measured(cmd, row);
+        if (table->measures)
+            cmd_print(cmd, "%-14s", row->scale.measure != NULL ? row->scale.measure : "");
         cmd_coloured(cmd, CMD_NAME, "%-26s", row->name);
         if (quality == UPMU_QUALITY_EXACT) {
             print_derived(cmd, table, row);
@@ -356,7 +407,7 @@ static void print_cells(struct cmd *cmd, const struct stat_table *table)
         const struct stat_row *row = &table->row[i];
         const struct upmu_count *count = &cmd->counts[i];
 
-        cells_count(cmd, row->name, count->quality, row->mean);
+        cells_count(cmd, row, count->quality, row->mean);
         if (table->runs > 1) {
             cmd_print(cmd, "%s", separator);
             cmd_milli(cmd, cmd_divide(row->noise_ppm + 5, 10), 2);
@@ -384,6 +435,9 @@ static void print_json(struct cmd *cmd, const struct stat_table *table)
     for (i = 0; i < table->events; i++) {
         cmd_print(cmd, i == 0 ? "\n{\"event\":" : ",\n{\"event\":");
         cmd_json_text(cmd, table->row[i].name);
+        if (table->row[i].scale.measure != NULL)
+            cmd_print(cmd, ",\"measure\":\"%s\",\"multiplier\":%u,\"divisor\":%u", table->row[i].scale.measure,
+                      (unsigned)table->row[i].scale.multiplier, (unsigned)table->row[i].scale.divisor);
         cmd_print(cmd, ",\"mean\":%U,\"noise_ppm\":%U,\"quality\":\"%s\",\"counts\":[", table->row[i].mean,
                   table->row[i].noise_ppm, quality_text(cmd->counts[i].quality));
         for (run = 0; run < table->runs; run++)
@@ -414,8 +468,7 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     if (status != UPMU_OK)
         return status;
     table->events = cmd->session.set.count;
-    table->pmu = cmd->pmu->name;
-    name_rows(cmd->pmu, &cmd->session.set, list, table);
+    name_rows(cmd->pmu, &cmd->session.set, list, table, NULL);
     cmd_workload_prepare(cmd);
     status = upmu_set_read(&cmd->session.set, 0, table->events, cmd->counts);
     cmd_progress_begin(cmd, table->runs);
@@ -430,39 +483,181 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     return status;
 }
 
-/* The list names a unit: count on each die that has it.  `measured` becomes false if it names none. */
-static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct stat_table *table, bool *measured)
+/* The index in cmd->types of the units that the text before an event's name names; -1: it names none. */
+static int type_named(const struct cmd *cmd, const char *list, const struct upmu_spec *spec)
 {
-    const struct upmu_region *region = &cmd->dies->region;
-    enum upmu_status status, closed;
+    const struct upmu_spec_part *part = spec->unit.length != 0 ? &spec->unit : &spec->pmu;
+    struct upmu_unit_found found;
+    char text[80];
+    unsigned i;
 
-    *measured = cmd->units.machine == cmd->machine || cmd_target_units(cmd) == UPMU_OK;
-    status = *measured ? upmu_uncore_region_open(cmd->dies, CMD_DIES, cmd->machine, list) : UPMU_ERR_NO_SUCH_PMU;
-    *measured = status != UPMU_ERR_NO_SUCH_PMU;
-    if (status != UPMU_OK)
+    if (part->length == 0 || part->length >= sizeof text)
+        return -1;
+    for (i = 0; i < part->length; i++)
+        text[i] = list[part->position + i];
+    text[i] = '\0';
+    (void)!upmu_unit_find(&cmd->units, UPMU_UNIT_PATH, 0, text, &found); /* a text that names several is fine, too */
+    return found.unit != NULL ? found.unit->type : -1;
+}
+
+/* Append the text of an event, without the separator behind it, to the list cmd->part; false: there is no room. */
+static bool append_event(struct cmd *cmd, size_t *length, const char *text, size_t bytes)
+{
+    while (bytes > 0 && (text[bytes - 1] == ',' || text[bytes - 1] == ' '))
+        bytes--;
+    if (*length + bytes + 2 > sizeof cmd->part)
+        return false;
+    if (*length != 0)
+        cmd->part[(*length)++] = ',';
+    for (size_t i = 0; i < bytes; i++)
+        cmd->part[(*length)++] = text[i];
+    cmd->part[*length] = '\0';
+    return true;
+}
+
+/*
+ * Take the first event of a list that is in no part yet, and all others of its type of units, into cmd->part.  An event
+ * that names no unit is of the type of the one before it.  Returns UPMU_ERR_END: all are taken.
+ */
+static enum upmu_status gather_part(struct cmd *cmd, const char *list, struct stat_table *table)
+{
+    struct stat_part *part = &table->part[table->parts];
+    struct upmu_spec spec;
+    size_t cursor = 0, begin = 0, length = 0;
+    enum upmu_status status = UPMU_OK;
+    int type = -1, wanted = -1;
+
+    part->events = 0;
+    for (unsigned row = 0;; row++, begin = cursor) {
+        int named;
+
+        status = upmu_spec_next(list, &cursor, &spec, NULL);
+        if (status != UPMU_OK)
+            break;
+        if (row == UPMU_SET_EVENTS)
+            return UPMU_ERR_NO_SPACE;
+        named = type_named(cmd, list, &spec);
+        type = named >= 0 ? named : type;
+        if (table->taken[row] || (part->events != 0 && type != wanted))
+            continue;
+        wanted = type;
+        table->taken[row] = true;
+        part->row[part->events++] = (uint8_t)row;
+        if (!append_event(cmd, &length, list + begin, cursor - begin))
+            return UPMU_ERR_NO_SPACE;
+    }
+    if (status == UPMU_ERR_END)
+        return part->events != 0 ? UPMU_OK : UPMU_ERR_END;
+    /* A mistake in the list: the call that opens units says which. */
+    length = 0;
+    return append_event(cmd, &length, list, cmd_length(list)) ? UPMU_OK : UPMU_ERR_NO_SPACE;
+}
+
+/* Open the units of the part in cmd->part, and start its events there. */
+static enum upmu_status open_part(struct cmd *cmd, struct stat_table *table)
+{
+    struct stat_part *part = &table->part[table->parts];
+    struct upmu_uncore_region *dies;
+    enum upmu_status status;
+
+    part->die = table->parts != 0 ? part[-1].die + part[-1].dies : 0;
+    if (part->die == CMD_DIES)
+        return UPMU_ERR_NO_SPACE;
+    dies = &cmd->dies[part->die];
+    status = upmu_uncore_region_open(dies, CMD_DIES - part->die, cmd->machine, cmd->part);
+    if (status != UPMU_OK) {
+        cmd->dies->region.session.why = dies->region.session.why;
         return status;
-    table->units = true;
-    table->pmu = cmd->dies->unit.meter.pmu->name;
-    table->events = region->events;
-    name_rows(cmd->dies->unit.meter.pmu, &region->session.set, list, table);
+    }
+    table->parts++;
+    for (part->dies = 0; part->die + part->dies < CMD_DIES && dies[part->dies].open; part->dies++)
+        ;
+    table->events += part->events;
+    name_rows(dies->unit.meter.pmu, &dies->region.session.set, cmd->part, table, part->row);
+    for (unsigned i = 0; i < part->events; i++)
+        table->measures |= upmu_unit_scale(&dies->unit, upmu_set_event(&dies->region.session.set, i),
+                                           &table->row[part->row[i]].scale);
+    return UPMU_OK;
+}
+
+/* Begin a measurement on the units of all parts, or end it. */
+static enum upmu_status step_parts(struct cmd *cmd, const struct stat_table *table, bool ends)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (unsigned i = 0; i < table->parts && status == UPMU_OK; i++) {
+        const struct stat_part *part = &table->part[i];
+        struct upmu_uncore_region *dies = &cmd->dies[part->die];
+
+        status = ends ? upmu_uncore_region_end(dies, part->dies, cmd->part_counts, part->events)
+                      : upmu_uncore_region_begin(dies, part->dies);
+        for (unsigned k = 0; k < part->events && ends; k++)
+            cmd->counts[part->row[k]] = cmd->part_counts[k];
+    }
+    return status;
+}
+
+static enum upmu_status close_parts(struct cmd *cmd, const struct stat_table *table)
+{
+    enum upmu_status status = UPMU_OK, closed;
+
+    for (unsigned i = 0; i < table->parts; i++) {
+        closed = upmu_uncore_region_close(&cmd->dies[table->part[i].die], table->part[i].dies);
+        if (closed != UPMU_OK)
+            status = closed;
+    }
+    return status;
+}
+
+static enum upmu_status run_parts(struct cmd *cmd, struct stat_table *table)
+{
+    enum upmu_status status = UPMU_OK;
+
     cmd_workload_prepare(cmd);
     cmd_progress_begin(cmd, table->runs);
     for (unsigned run = 0; run < table->runs && status == UPMU_OK; run++) {
         cmd_progress_part(cmd, run);
-        status = upmu_uncore_region_begin(cmd->dies, CMD_DIES);
+        status = step_parts(cmd, table, false);
         if (status == UPMU_OK) {
             cmd_workload_run(cmd, table->workload, table->iterations);
-            status = upmu_uncore_region_end(cmd->dies, CMD_DIES, cmd->counts, table->events);
+            status = step_parts(cmd, table, true);
         }
         for (unsigned i = 0; i < table->events; i++)
             cmd->runs[i][run] = cmd->counts[i].value;
         cmd->runs[STAT_TIME][run] = cmd->counts[0].enabled_ns;
     }
     cmd_progress_end(cmd);
-    closed = upmu_uncore_region_close(cmd->dies, CMD_DIES);
-    if (status == UPMU_OK)
-        status = closed;
     return status;
+}
+
+/*
+ * The list names units: count on each die, core or CPU that has them, the events of each type of units by regions of
+ * their own.  `measured` becomes false if the first event names no unit.
+ */
+static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct stat_table *table, bool *measured)
+{
+    enum upmu_status status = cmd_target_units(cmd, UPMU_UNITS_EACH_CPU), closed;
+    struct upmu_why why;
+
+    *measured = status == UPMU_OK || status == UPMU_ERR_NO_SPACE;
+    status = *measured ? gather_part(cmd, list, table) : UPMU_ERR_NO_SUCH_PMU;
+    if (status == UPMU_OK)
+        status = open_part(cmd, table);
+    *measured = status != UPMU_ERR_NO_SUCH_PMU;
+    if (!*measured)
+        return status;
+    table->units = true;
+    while (status == UPMU_OK) {
+        status = gather_part(cmd, list, table);
+        if (status == UPMU_OK)
+            status = open_part(cmd, table);
+    }
+    if (status == UPMU_ERR_END)
+        status = run_parts(cmd, table);
+    why = cmd->dies->region.session.why;
+    closed = close_parts(cmd, table);
+    cmd->dies->region.session.why = why;
+    return status != UPMU_OK ? status : closed;
 }
 
 /* A program of an operating system reaches no units. */
@@ -497,9 +692,11 @@ static int stat_refusal(struct cmd *cmd, enum upmu_status status, const struct u
         return CMD_REFUSED;
     result = cmd_refusal(cmd, status, why);
     if (status == UPMU_ERR_WRONG_PMU)
-        cmd_error(cmd, "a list has events of cores, or of one type of unit, of boxes that there are");
+        cmd_error(cmd, "a list has events of cores, or of units, of boxes that there are");
     else if (status == UPMU_ERR_NO_SUCH_PMU && cmd->args->interval != 0)
         cmd_error(cmd, "-I: events of cores only");
+    else if (status == UPMU_ERR_NO_SUCH_NAME)
+        cmd_error(cmd, "levels and events stand in lists of their own");
     return result;
 }
 
@@ -513,10 +710,13 @@ static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
 
     if (list == NULL && cmd_child(cmd) != NULL)
         list = cmd_child(cmd)->events;
-    if (list == NULL)
+    if (list == NULL) {
         list = cmd_stat_fits(cmd, STAT_DEFAULT) ? STAT_DEFAULT : STAT_DEFAULT_SMALL;
-    else if (args->interval == 0 && cmd_child(cmd) == NULL && reaches_units(cmd))
+    } else if (args->interval == 0 && cmd_child(cmd) == NULL && reaches_units(cmd)) {
+        if (cmd_levels(cmd, list, &status))
+            return status == UPMU_OK ? CMD_OK : stat_refusal(cmd, status, &cmd->machine->why);
         status = stat_units(cmd, list, &table, &measured);
+    }
     if (!measured)
         status = stat_measure(cmd, list, &table);
     if (status != UPMU_OK)

@@ -143,7 +143,7 @@ int cmd_target_open(struct cmd *cmd, const struct cmd_args *args)
     return CMD_REFUSED;
 }
 
-enum upmu_status cmd_target_units(struct cmd *cmd)
+enum upmu_status cmd_target_units(struct cmd *cmd, unsigned flags)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -153,10 +153,10 @@ enum upmu_status cmd_target_units(struct cmd *cmd)
                                              .unit_capacity = CMD_BOXES,
                                              .pmu_capacity = CMD_TYPES};
     if (!cmd->simulated)
-        return upmu_units_find(cmd->cpu, &cmd->units, 0);
+        return upmu_units_find(cmd->cpu, &cmd->units, flags);
     for (unsigned i = cmd->sim.cpus; i-- > 0 && status == UPMU_OK;) {
         upmu_sim_switch_cpu(&cmd->sim, i);
-        status = upmu_units_find(i == 0 ? cmd->cpu : &cmd->room->cpu[i], &cmd->units, 0);
+        status = upmu_units_find(i == 0 ? cmd->cpu : &cmd->room->cpu[i], &cmd->units, flags);
     }
     upmu_sim_switch_cpu(&cmd->sim, 0);
     return status;

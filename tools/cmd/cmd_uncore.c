@@ -93,7 +93,7 @@ int cmd_uncore(struct cmd *cmd, const struct cmd_args *args)
 
     if (result != CMD_OK)
         return result;
-    status = cmd_target_units(cmd);
+    status = cmd_target_units(cmd, 0);
     if (status != UPMU_OK && status != UPMU_ERR_NO_SPACE && status != UPMU_ERR_NO_PMU) {
         result = cmd_refusal(cmd, status, &cmd->machine->why);
     } else if (!list->unit_count) {

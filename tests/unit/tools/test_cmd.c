@@ -603,11 +603,103 @@ static void stat_counts_what_memory_controllers_moved(void **state)
     cmd = fresh();
     cmd->room = &room;
     assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e instructions,imc/CAS_COUNT.RD"), CMD_REFUSED);
-    complains("a list has events of cores, or of one type of unit");
+    complains("a list has events of cores, or of units, of boxes that there are");
     cmd = fresh();
     cmd->room = &room;
     assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -I 1 -e imc/CAS_COUNT.RD"), CMD_REFUSED);
     complains("-I: events of cores only");
+}
+
+static void stat_on(const char *line)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, line), CMD_OK);
+    assert_int_equal(cmd->sim.violation_count, 0);
+}
+
+/*
+ * Events of several types of units in one list; counts in what they are measured in, where this is no number of events.
+ */
+static void stat_counts_readings_and_says_their_measure(void **state)
+{
+    uint64_t energy;
+
+    (void)state;
+    stat_on("stat --sim kbl -n 1000000 -e msr/aperf/,cstate_pkg/c6-residency/,msr/mperf/ spin");
+    prints("Counts of 'spin' on x86_msr,intel_cstate_pkg, ");
+    prints("  cycles        msr/aperf   ");
+    prints("                 0  ticks         cstate_pkg/c6-residency     (unproven)\n");
+    prints("  ticks         msr/mperf   ");
+    stat_on("stat --sim kbl -n 1000000 --json -e power/energy-pkg/,msr/smi/ spin");
+    prints("{\"pmu\":\"rapl,x86_msr\",");
+    prints("{\"event\":\"power/energy-pkg\",\"measure\":\"J\",\"multiplier\":1,\"divisor\":16384,\"mean\":");
+    prints("{\"event\":\"msr/smi\",\"measure\":\"interrupts\",\"multiplier\":1,\"divisor\":1,\"mean\":0,");
+    energy = number_behind("\"mean\":", 1);
+    assert_compare(energy, >, 100);
+    /* In joules: thousandths, rounded down. */
+    stat_on("stat --sim kbl -n 1000000 -x, -e power/energy-pkg/ spin");
+    assert_int_equal(number_behind("***\n0.", 1), energy * 1000 / 16384);
+    prints(",J,power/energy-pkg,");
+    prints(",/sec\n");
+    stat_on("stat --sim kbl -n 1000000 -e power/energy-pkg/ spin");
+    prints("  J             power/energy-pkg   ");
+    prints(" /sec\n");
+    /* Lists of events without a measure have no column for it. */
+    stat_on("stat --sim skx2 -e imc/CAS_COUNT.RD,cha/TOR_INSERTS.IA_MISS");
+    prints("Counts of 'mix' on skx_unc_imc,skx_unc_cha");
+    prints("            62,502  imc/CAS_COUNT.RD");
+    prints("            62,502  cha/TOR_INSERTS.IA_MISS");
+}
+
+/* Values of the moment, of each CPU or of one, in lists of their own. */
+static void stat_shows_levels(void **state)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    stat_on("stat --sim kbl -e msr/cpu_thermal_margin/");
+    prints("                40  C             cpu_thermal_margin  (package0/die0/msr0)\n");
+    prints("                43  C             cpu_thermal_margin  (package0/die0/msr3)\n");
+    assert_null(strstr(printed, "Counts"));
+    stat_on("stat --sim kbl -x, -e msr2/cpu_thermal_margin/");
+    prints("42,C,cpu_thermal_margin,package0/die0/msr2\n");
+    assert_null(strstr(printed, "msr1"));
+    stat_on("stat --sim kbl --json -e msr1/cpu_thermal_margin/,msr3/cpu_thermal_margin/");
+    prints("[{\"unit\":\"package0/die0/msr1\",\"level\":\"cpu_thermal_margin\",\"value\":41,\"measure\":\"C\"},\n"
+           "{\"unit\":\"package0/die0/msr3\",\"level\":\"cpu_thermal_margin\",\"value\":43,\"measure\":\"C\"}]\n");
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim kbl -e msr/cpu_thermal_margin/,msr/aperf/"), CMD_REFUSED);
+    complains("levels and events stand in lists of their own");
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim rome -e msr/cpu_thermal_margin/"), CMD_REFUSED);
+    complains("\"cpu_thermal_margin\": no such event on x86_msr");
+}
+
+/* Of several types one is refused: nothing is counted, and no unit stays open. */
+static void stat_refuses_a_list_of_units_as_a_whole(void **state)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim kbl -e msr/aperf/,power/energy-psys/"), CMD_REFUSED);
+    complains("\"energy-psys\": not supported on rapl");
+    assert_null(cmd->own_machine.open_units);
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim kbl -e msr/aperf/,instructions"), CMD_REFUSED);
+    complains("\"instructions\": no such event on x86_msr");
+    assert_null(cmd->own_machine.open_units);
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim kbl -e msr/irperf/"), CMD_REFUSED);
+    complains("\"irperf\": not supported on x86_msr");
 }
 
 /* Bytes of 64 for each of these lines, in the time that -e shows. */
@@ -1238,6 +1330,9 @@ int main(void)
         cmocka_unit_test(record_writes_a_log_that_convert_reads_and_names_by_a_map),
         cmocka_unit_test(a_log_without_room_for_all_samples_says_so),
         cmocka_unit_test(stat_shows_the_bandwidth_of_memory_controllers),
+        cmocka_unit_test(stat_counts_readings_and_says_their_measure),
+        cmocka_unit_test(stat_shows_levels),
+        cmocka_unit_test(stat_refuses_a_list_of_units_as_a_whole),
         cmocka_unit_test(stat_shows_metrics_of_what_it_counted),
         cmocka_unit_test(a_metric_that_cannot_be_computed_says_why),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
