@@ -368,8 +368,8 @@ deps-rust: apt
 	cd build/foreign/i386 && rm -f *.deb && apt-get download libstd-rust-dev:i386 && dpkg -x libstd-rust-dev_*.deb . || \
 		echo "SKIPPED: libstd-rust-dev:i386 cannot be had; the crates will not run as 32-bit programs"
 
-# What deps-foreign and deps-rust unpacked was installed, not made: only distclean removes it.
-UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386
+# What deps-foreign and deps-rust unpacked was installed, not made, and Linux takes minutes: only distclean removes them.
+UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386 build/foreign/linux
 .PHONY: clean distclean
 clean:
 	rm -rf $(filter-out build/foreign,$(wildcard build/* build/.[!.]*)) $(filter-out $(UNPACKED),$(wildcard build/foreign/*))
