@@ -223,11 +223,12 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	done
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
+	examples/sbi_firmware/sbi_firmware \
 	tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
 
 # Layers of `make test`, and those that run alone.
 ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
-SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts host-threads
+SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts foreign-sbi host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.
@@ -367,8 +368,8 @@ deps-rust: apt
 	cd build/foreign/i386 && rm -f *.deb && apt-get download libstd-rust-dev:i386 && dpkg -x libstd-rust-dev_*.deb . || \
 		echo "SKIPPED: libstd-rust-dev:i386 cannot be had; the crates will not run as 32-bit programs"
 
-# What deps-foreign and deps-rust unpacked was installed, not made: only distclean removes it.
-UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386
+# What deps-foreign and deps-rust unpacked was installed, not made, and Linux takes minutes: only distclean removes them.
+UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386 build/foreign/linux
 .PHONY: clean distclean
 clean:
 	rm -rf $(filter-out build/foreign,$(wildcard build/* build/.[!.]*)) $(filter-out $(UNPACKED),$(wildcard build/foreign/*))

@@ -44,7 +44,7 @@ static inline bool upmu_riscv_csr_read(uint32_t number, uint64_t *out)
     case n:                                                                                                            \
         UPMU_RV_READ(n, low);                                                                                          \
         break;
-        UPMU_RV_CASE_READ(0x320) UPMU_RV_CASE_READ(0xDA0) UPMU_RV_CASE_READ(0xF11)
+        UPMU_RV_CASE_READ(0x306) UPMU_RV_CASE_READ(0x320) UPMU_RV_CASE_READ(0xDA0) UPMU_RV_CASE_READ(0xF11)
 #if __riscv_xlen == 64
         UPMU_RV_CASE_READ(0xB00) UPMU_RV_CASE_READ(0xB02)
         UPMU_RV_29(UPMU_RV_CASE_READ, 0xB00) UPMU_RV_29(UPMU_RV_CASE_READ, 0x320)
@@ -77,8 +77,9 @@ static inline bool upmu_riscv_csr_write(uint32_t number, uint64_t value)
     case n:                                                                                                            \
         UPMU_RV_WRITE(n, (unsigned long)value);                                                                        \
         return true;
-        UPMU_RV_CASE_WRITE(0x320)
+        UPMU_RV_CASE_WRITE(0x306) UPMU_RV_CASE_WRITE(0x320)
 #if __riscv_xlen == 64
+        UPMU_RV_CASE_WRITE(0xB00) UPMU_RV_CASE_WRITE(0xB02)
         UPMU_RV_29(UPMU_RV_CASE_WRITE, 0xB00) UPMU_RV_29(UPMU_RV_CASE_WRITE, 0x320)
 #else
 #define UPMU_RV_WRITE_TWO(n)                                                                                           \
@@ -87,6 +88,7 @@ static inline bool upmu_riscv_csr_write(uint32_t number, uint64_t value)
         UPMU_RV_WRITE(UPMU_RV_UPPER(n), (unsigned long)(value >> 32));                                                 \
         UPMU_RV_WRITE(n, (unsigned long)value);                                                                        \
         return true;
+        UPMU_RV_WRITE_TWO(0xB00) UPMU_RV_WRITE_TWO(0xB02)
         UPMU_RV_29(UPMU_RV_WRITE_TWO, 0xB00) UPMU_RV_29(UPMU_RV_WRITE_TWO, 0x320)
 #endif
     default:

@@ -32,7 +32,7 @@ library.o: $(UPMU_SOURCES)
 \t@printf '#include "%s"\\n' $(UPMU_SOURCES) > library.c
 \t@$(BUILD) -c -o $@ library.c
 """
-LAYERS = ("guest", "paravirt", "perf", "perfmon2", "pmc")
+LAYERS = ("guest", "paravirt", "perf", "perfmon2", "pmc", "sbi")
 PROGRAM = """
 #include <upmu/upmu.h>
 static struct upmu_machine machine;
