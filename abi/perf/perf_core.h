@@ -204,4 +204,70 @@ void upmu_perf_soft_end(struct upmu_perf_event *event);
 /* Store the count and the times, at this moment, of an event that no session counts. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
+/* ---- perf_ring.c: rings of records in pages that a program maps ---- */
+
+/*
+ * The layer's side of a ring, in memory that programs do not see.  The program may write any byte of the pages at any
+ * time: of the pages only the tail is read, and only compared.
+ *
+ * One CPU writes a ring at a time.  A record may be begun while another one is not yet ended only by an interrupt of
+ * that other one's code, and ends before it: records in such a nest are published together, by the end of the
+ * outermost.  `begun` counts bytes of records up; in a ring that is written backward the positions of records fall.
+ */
+struct upmu_perf_ring {
+    void *const *pages;  /* addresses of the pages: struct upmu_perf_page, then the data */
+    uintptr_t bytes;     /* of the data, a power of two */
+    uintptr_t begun;     /* bytes of all records that were begun */
+    uintptr_t told;      /* of these, where the program was last woken because of `watermark` */
+    uintptr_t watermark; /* the program is woken after so many bytes */
+    uint32_t writers;    /* records that are begun and not ended */
+    uint32_t lost;       /* records that found no room since the last record of type LOST */
+    uint32_t samples;    /* samples since the program was last woken because of them */
+    uint32_t woken;      /* 1: the next poll finds the ring readable */
+    bool overwrite;      /* the program cannot write the tail: old records are overwritten */
+    bool backward;       /* records are written at falling positions */
+    bool paused;         /* no record finds room */
+};
+
+/* Where the next word of a record is written. */
+struct upmu_perf_cursor {
+    struct upmu_perf_ring *ring;
+    uintptr_t at;  /* position of the word */
+    uint32_t lost; /* what a record of type LOST is to tell, which stands before the record */
+    bool has_lost; /* there is room for that record of type LOST, which has to be written */
+};
+
+/*
+ * Make an empty ring of `count` pages (1 to 65537, 1 or 1 + 2^n, of UPMU_PERF_PAGE_BYTES, aligned to 8 bytes), and
+ * write the first page.  A ring of one page has no room for records.  `watermark`: bytes after which the program is
+ * woken; 0: half of the data; more than the data: all of the data.  Returns 0, or -EINVAL: another number of pages.
+ */
+int upmu_perf_ring_init(struct upmu_perf_ring *ring, void *const *pages, uint32_t count, uint32_t watermark);
+
+/*
+ * Begin a record of `bytes` bytes, a multiple of 8.  If records were lost before, room for a record of type LOST, of
+ * `lost_bytes` bytes, is taken before it.  Exactly these bytes must be written by upmu_perf_ring_word(), and then
+ * upmu_perf_ring_end() must be called.  Returns false: there is no room; the record is counted as lost, and nothing is
+ * to be written or ended.
+ * Context: nmi, on the one CPU that writes the ring.
+ */
+bool upmu_perf_ring_begin(struct upmu_perf_ring *ring, uint32_t bytes, uint32_t lost_bytes,
+                          struct upmu_perf_cursor *out_cursor);
+
+/* Write a word of a record. */
+static inline void upmu_perf_ring_word(struct upmu_perf_cursor *cursor, uint64_t word)
+{
+    uintptr_t at = cursor->at & (cursor->ring->bytes - 1u);
+    uint64_t *page = cursor->ring->pages[1u + at / UPMU_PERF_PAGE_BYTES];
+
+    page[at % UPMU_PERF_PAGE_BYTES / sizeof word] = word;
+    cursor->at += sizeof word;
+}
+
+/*
+ * End the record that was begun last, and publish it if it interrupted no other one.  Returns true: the watermark is
+ * passed, and the program is to be woken.
+ */
+bool upmu_perf_ring_end(struct upmu_perf_ring *ring);
+
 #endif

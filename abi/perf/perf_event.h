@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Attributes ---- */
 
-#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* size of the structure's oldest form, for which a size of 0 stands */
+#define UPMU_PERF_ATTR_BYTES_FIRST 64u /* size of the structure's oldest form, for which a size of 0 stands */
 /* largest size that a program may give; all bytes beyond the known ones must be 0 */
 #define UPMU_PERF_ATTR_BYTES_MOST 4096u
 
@@ -146,6 +146,52 @@ enum upmu_perf_software {
 #define UPMU_PERF_FLAG_PID_CGROUP (UINT64_C(1) << 2)
 #define UPMU_PERF_FLAG_CLOEXEC (UINT64_C(1) << 3)
 #define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* mask of all known bits */
+
+/* ---- The ring of records that a program maps ---- */
+
+#define UPMU_PERF_PAGE_BYTES 4096u /* bytes of a page of the ring */
+
+/* A position in the data of a ring: bytes from the first record on, not reduced to the size of the data. */
+union upmu_perf_position {
+    uint64_t whole;
+    uintptr_t low; /* the part that a kernel of this width stores and loads at once */
+};
+
+/*
+ * The first page of a mapping, struct perf_event_mmap_page of Linux: fields from time_shift to the end of the first KiB
+ * (the conversion of the CPU's clock, and reserved bytes) are 0.  The data stand behind this page: records one after
+ * the other, each with a header of one word.
+ */
+struct upmu_perf_page {
+    uint32_t version;
+    uint32_t compat_version;
+    uint32_t lock;
+    uint32_t index; /* 0: the program cannot read the counter itself */
+    int64_t offset;
+    uint64_t time_enabled;
+    uint64_t time_running;
+    uint64_t capabilities; /* UPMU_PERF_PAGE_CAPABILITIES */
+    uint16_t pmc_width;
+    uint16_t time_shift;
+    uint32_t time_mult;
+    uint64_t time_offset;
+    uint64_t time_zero;
+    uint32_t size; /* bytes of the fields before the reserved ones */
+    uint32_t reserved_1;
+    uint64_t time_cycles;
+    uint64_t time_mask;
+    uint8_t reserved[928];
+    union upmu_perf_position head; /* end of the newest record, written by the kernel */
+    union upmu_perf_position tail; /* end of the records that the program has read, written by the program */
+    uint64_t data_offset;          /* bytes from this page's begin to the data */
+    uint64_t data_bytes;
+};
+
+#define UPMU_PERF_PAGE_CAPABILITIES UINT64_C(2) /* bit 0 has no meaning; no other capability */
+#define UPMU_PERF_PAGE_SIZE 96u                 /* upmu_perf_page.size */
+
+/* Types of records: bits 31:0 of a record's header, beside misc in bits 47:32 and the record's bytes in bits 63:48. */
+enum upmu_perf_record { UPMU_PERF_RECORD_LOST = 2 };
 
 /* ---- ioctl ---- */
 
