@@ -95,12 +95,20 @@ enum upmu_perf_software {
 #define UPMU_PERF_EXCLUDE_KERNEL (UINT64_C(1) << 5)
 #define UPMU_PERF_EXCLUDE_HV (UINT64_C(1) << 6)
 #define UPMU_PERF_EXCLUDE_IDLE (UINT64_C(1) << 7)
+#define UPMU_PERF_MMAP (UINT64_C(1) << 8)
+#define UPMU_PERF_COMM (UINT64_C(1) << 9)
 #define UPMU_PERF_FREQ (UINT64_C(1) << 10)
 #define UPMU_PERF_ENABLE_ON_EXEC (UINT64_C(1) << 12)
+#define UPMU_PERF_TASK (UINT64_C(1) << 13)
 #define UPMU_PERF_WATERMARK (UINT64_C(1) << 14)
 #define UPMU_PERF_PRECISE (UINT64_C(3) << 15)
+#define UPMU_PERF_MMAP_DATA (UINT64_C(1) << 17)
+#define UPMU_PERF_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define UPMU_PERF_EXCLUDE_HOST (UINT64_C(1) << 19)
 #define UPMU_PERF_EXCLUDE_GUEST (UINT64_C(1) << 20)
+#define UPMU_PERF_EXCLUDE_CALLERS_KERNEL (UINT64_C(1) << 21)
+#define UPMU_PERF_EXCLUDE_CALLERS_USER (UINT64_C(1) << 22)
+#define UPMU_PERF_MMAP2 (UINT64_C(1) << 23)
 #define UPMU_PERF_USE_CLOCKID (UINT64_C(1) << 25)
 #define UPMU_PERF_WRITE_BACKWARD (UINT64_C(1) << 27)
 #define UPMU_PERF_NAMESPACES (UINT64_C(1) << 28)
@@ -111,18 +119,31 @@ enum upmu_perf_software {
 #define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.sample_type: what a sample is to contain. */
+#define UPMU_PERF_SAMPLE_IP (UINT64_C(1) << 0)
 #define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
+#define UPMU_PERF_SAMPLE_TIME (UINT64_C(1) << 2)
+#define UPMU_PERF_SAMPLE_ADDR (UINT64_C(1) << 3)
 #define UPMU_PERF_SAMPLE_READ (UINT64_C(1) << 4)
 #define UPMU_PERF_SAMPLE_CALLCHAIN (UINT64_C(1) << 5)
+#define UPMU_PERF_SAMPLE_ID (UINT64_C(1) << 6)
+#define UPMU_PERF_SAMPLE_CPU (UINT64_C(1) << 7)
+#define UPMU_PERF_SAMPLE_PERIOD (UINT64_C(1) << 8)
+#define UPMU_PERF_SAMPLE_STREAM_ID (UINT64_C(1) << 9)
+#define UPMU_PERF_SAMPLE_RAW (UINT64_C(1) << 10)
 #define UPMU_PERF_SAMPLE_BRANCH_STACK (UINT64_C(1) << 11)
 #define UPMU_PERF_SAMPLE_REGS_USER (UINT64_C(1) << 12)
 #define UPMU_PERF_SAMPLE_STACK_USER (UINT64_C(1) << 13)
 #define UPMU_PERF_SAMPLE_WEIGHT (UINT64_C(1) << 14)
+#define UPMU_PERF_SAMPLE_DATA_SRC (UINT64_C(1) << 15)
+#define UPMU_PERF_SAMPLE_IDENTIFIER (UINT64_C(1) << 16)
+#define UPMU_PERF_SAMPLE_TRANSACTION (UINT64_C(1) << 17)
 #define UPMU_PERF_SAMPLE_REGS_INTR (UINT64_C(1) << 18)
 #define UPMU_PERF_SAMPLE_PHYS_ADDR (UINT64_C(1) << 19)
 #define UPMU_PERF_SAMPLE_CGROUP (UINT64_C(1) << 21)
 #define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
 #define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* mask of all known bits */
+
+#define UPMU_PERF_MONOTONIC 1 /* upmu_perf_attr.clockid: CLOCK_MONOTONIC */
 
 /* Bits of upmu_perf_attr.branch_sample_type: which branches a sample is to contain. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
@@ -191,7 +212,34 @@ struct upmu_perf_page {
 #define UPMU_PERF_PAGE_SIZE 96u                 /* upmu_perf_page.size */
 
 /* Types of records: bits 31:0 of a record's header, beside misc in bits 47:32 and the record's bytes in bits 63:48. */
-enum upmu_perf_record { UPMU_PERF_RECORD_LOST = 2 };
+enum upmu_perf_record_type {
+    UPMU_PERF_RECORD_MMAP = 1,
+    UPMU_PERF_RECORD_LOST = 2,
+    UPMU_PERF_RECORD_COMM = 3,
+    UPMU_PERF_RECORD_EXIT = 4,
+    UPMU_PERF_RECORD_FORK = 7,
+    UPMU_PERF_RECORD_SAMPLE = 9,
+    UPMU_PERF_RECORD_MMAP2 = 10
+};
+
+/*
+ * misc: the mode of the code that a record is about, and a bit of some types: a name came by exec; a mapping is not
+ * executable.
+ */
+#define UPMU_PERF_MISC_KERNEL 1u
+#define UPMU_PERF_MISC_USER 2u
+#define UPMU_PERF_MISC_EXEC (1u << 13)
+#define UPMU_PERF_MISC_MMAP_DATA (1u << 13)
+
+#define UPMU_PERF_PROTECTION_EXECUTE 4u /* bit of the protection in records of mappings: PROT_EXEC */
+
+/* Entries of a chain of callers: addresses of this mode follow. */
+#define UPMU_PERF_CONTEXT_KERNEL (~UINT64_C(127))
+#define UPMU_PERF_CONTEXT_USER (~UINT64_C(511))
+
+/* What poll tells of a descriptor. */
+#define UPMU_PERF_POLL_IN 1u   /* records are to be read */
+#define UPMU_PERF_POLL_HUP 16u /* nothing comes any more */
 
 /* ---- ioctl ---- */
 

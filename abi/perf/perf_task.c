@@ -45,6 +45,8 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     limited_end(prev);
     next->notes.since_ns = now;
     next->runs = true;
+    next->cpu = cpu;
+    next->perf = perf;
     perf->cpus[cpu].running = next;
     limited_begin(next);
     return UPMU_OK;
@@ -136,6 +138,7 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch)
 
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
 {
+    upmu_perf_tell_life(task, task, UPMU_PERF_RECORD_EXIT);
     return task_end_events(task) ? UPMU_ERR_BUSY : upmu_thread_exit(&task->thread);
 }
 
@@ -152,5 +155,6 @@ int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *chi
             return error;
         }
     }
+    upmu_perf_tell_life(parent, child, UPMU_PERF_RECORD_FORK);
     return 0;
 }
