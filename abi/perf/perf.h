@@ -77,9 +77,11 @@ struct upmu_perf_cpu {
  *
  * READABLE: its pages have records for which the program wanted to be woken, so upmu_perf_poll() tells
  * UPMU_PERF_POLL_IN.  OVERFLOW: the event overflowed: a descriptor with O_ASYNC gets its signal (SIGIO, POLL_IN).
+ * LIMIT, with OVERFLOW: this was the last overflow that REFRESH has allowed: POLL_HUP in place of POLL_IN.
  */
 #define UPMU_PERF_WAKE_READABLE (1u << 0)
 #define UPMU_PERF_WAKE_OVERFLOW (1u << 1)
+#define UPMU_PERF_WAKE_LIMIT (1u << 2)
 
 /* The host's part.  Set all fields to 0, then fill in those before the private ones. */
 struct upmu_perf {
@@ -205,9 +207,10 @@ struct upmu_perf_event {
     struct upmu_perf_task *task;  /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
     struct upmu_session *session; /* in the first event of a list: the session of the list, or NULL */
     uint64_t id;
-    int32_t cpu;   /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
-    uint32_t lost; /* records that found no room, also of inherited events */
-    bool of_task;  /* it was opened for a task */
+    int32_t cpu;    /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
+    uint32_t lost;  /* records that found no room, also of inherited events */
+    uint32_t limit; /* overflows until the event is disabled; 0: it is not */
+    bool of_task;   /* it was opened for a task */
     bool enabled;
     /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
     bool failed;

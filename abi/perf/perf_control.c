@@ -70,6 +70,18 @@ static int pause_output(struct upmu_perf_event *event, bool pause)
     return 0;
 }
 
+/*
+ * Answer REFRESH: allow so many overflows more, and enable the event; the last of them disables it. Returns 0 or a
+ * negative errno; -EINVAL: the event does not sample, or is inherited.
+ */
+static int refresh_event(struct upmu_perf_event *event, uint32_t overflows)
+{
+    if (!event->attr.period || event->attr.flags & UPMU_PERF_INHERIT)
+        return -UPMU_PERF_EINVAL;
+    (void)__atomic_fetch_add(&event->limit, overflows, __ATOMIC_RELAXED);
+    return group_change(event, false, event_enable);
+}
+
 static void *user_pointer(uint64_t argument)
 {
     return (void *)(uintptr_t)argument;
@@ -136,12 +148,13 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
         return change_period(event, user_pointer(argument));
     case UPMU_PERF_IOC_SET_OUTPUT:
         return set_output(event, caller, (int32_t)argument);
+    case UPMU_PERF_IOC_REFRESH:
+        return refresh_event(event, (uint32_t)argument);
     case UPMU_PERF_IOC_PAUSE_OUTPUT:
         return pause_output(event, (uint32_t)argument);
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32:
         return check_attributes(event, caller, user_pointer(argument));
-    case UPMU_PERF_IOC_REFRESH:
     case UPMU_PERF_IOC_SET_FILTER: /* only for tracepoints */
     case UPMU_PERF_IOC_SET_FILTER_32:
     case UPMU_PERF_IOC_SET_BPF:

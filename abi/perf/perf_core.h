@@ -369,4 +369,7 @@ void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_coun
  */
 void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_task *other, uint32_t type);
 
+/* Tell the events of a task that it begins or stops to run on a CPU.  Context: that of upmu_thread_switch(). */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns);
+
 #endif

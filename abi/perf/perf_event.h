@@ -110,6 +110,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_EXCLUDE_CALLERS_USER (UINT64_C(1) << 22)
 #define UPMU_PERF_MMAP2 (UINT64_C(1) << 23)
 #define UPMU_PERF_USE_CLOCKID (UINT64_C(1) << 25)
+#define UPMU_PERF_CONTEXT_SWITCH (UINT64_C(1) << 26)
 #define UPMU_PERF_WRITE_BACKWARD (UINT64_C(1) << 27)
 #define UPMU_PERF_NAMESPACES (UINT64_C(1) << 28)
 #define UPMU_PERF_AUX_OUTPUT (UINT64_C(1) << 31)
@@ -219,17 +220,19 @@ enum upmu_perf_record_type {
     UPMU_PERF_RECORD_EXIT = 4,
     UPMU_PERF_RECORD_FORK = 7,
     UPMU_PERF_RECORD_SAMPLE = 9,
-    UPMU_PERF_RECORD_MMAP2 = 10
+    UPMU_PERF_RECORD_MMAP2 = 10,
+    UPMU_PERF_RECORD_SWITCH = 14
 };
 
 /*
  * misc: the mode of the code that a record is about, and a bit of some types: a name came by exec; a mapping is not
- * executable.
+ * executable; a task stopped running.
  */
 #define UPMU_PERF_MISC_KERNEL 1u
 #define UPMU_PERF_MISC_USER 2u
 #define UPMU_PERF_MISC_EXEC (1u << 13)
 #define UPMU_PERF_MISC_MMAP_DATA (1u << 13)
+#define UPMU_PERF_MISC_SWITCH_OUT (1u << 13)
 
 #define UPMU_PERF_PROTECTION_EXECUTE 4u /* bit of the protection in records of mappings: PROT_EXEC */
 

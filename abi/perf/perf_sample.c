@@ -245,17 +245,28 @@ static uint64_t period_ended(const struct upmu_overflow *overflow, struct upmu_p
     return period;
 }
 
+/* Disable an event with the last overflow that REFRESH has allowed. Returns true: its session is to stop. */
+static bool limit_ends(struct upmu_perf_event *event)
+{
+    if (!__atomic_load_n(&event->limit, __ATOMIC_RELAXED) || __atomic_sub_fetch(&event->limit, 1u, __ATOMIC_RELAXED))
+        return false;
+    event->enabled = false;
+    return true;
+}
+
 static unsigned take_sample(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_perf_event *event = (struct upmu_perf_event *)(uintptr_t)upmu_overflow_event_id(overflow);
     const struct upmu_perf *perf = event->perf;
+    bool ends;
 
     (void)state;
     (void)notify;
     write_sample(event, overflow, period_ended(overflow, event));
+    ends = limit_ends(event);
     if (perf->wake)
-        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW);
-    return 0;
+        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
+    return ends ? UPMU_OVERFLOW_MASK : 0;
 }
 
 static const struct upmu_format sample_format = {.name = "perf", .overflow = take_sample};

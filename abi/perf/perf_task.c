@@ -43,12 +43,14 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     prev->notes.ran_ns += prev->runs ? now - prev->notes.since_ns : 0;
     prev->runs = false;
     limited_end(prev);
+    upmu_perf_tell_switch(prev, false, now);
     next->notes.since_ns = now;
     next->runs = true;
     next->cpu = cpu;
     next->perf = perf;
     perf->cpus[cpu].running = next;
     limited_begin(next);
+    upmu_perf_tell_switch(next, true, now);
     return UPMU_OK;
 }
 

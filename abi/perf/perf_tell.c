@@ -17,7 +17,7 @@ struct note {
     uint64_t flags;              /* events with one of these are told */
     uint64_t time_ns;
     uint32_t type;
-    const struct upmu_perf_task *other; /* FORK: the new task */
+    const struct upmu_perf_task *other; /* FORK: the new task; EXIT: the task; SWITCH: the task, or NULL if it stops */
     const char *name;                   /* COMM */
     bool is_exec;                       /* COMM */
     const struct upmu_perf_mapping *mapping;
@@ -104,6 +104,13 @@ static void tell_mapping(struct upmu_perf_record *record, const struct note *not
     upmu_perf_record_end(record, type);
 }
 
+static void tell_switch(struct upmu_perf_record *record, const struct note *note)
+{
+    if (!upmu_perf_record_begin(record, note->type, note->other ? 0 : UPMU_PERF_MISC_SWITCH_OUT, 0))
+        return;
+    upmu_perf_record_end(record, note->type);
+}
+
 /* Tell one event, if it is enabled, asks for the note, and may write on this CPU. */
 static void tell_event(const struct upmu_perf_event *event, const struct note *note)
 {
@@ -118,8 +125,16 @@ static void tell_event(const struct upmu_perf_event *event, const struct note *n
         tell_name(&record, note);
     else if (note->mapping)
         tell_mapping(&record, note);
+    else if (note->type == UPMU_PERF_RECORD_SWITCH)
+        tell_switch(&record, note);
     else
         tell_life(&record, note);
+}
+
+static void tell_task(const struct note *note)
+{
+    for (const struct upmu_perf_event *event = note->task->events; event; event = event->next_of_task)
+        tell_event(event, note);
 }
 
 /* Tell all events that count the task or its CPU. A task that has never run has no CPU: nothing is told. */
@@ -130,8 +145,7 @@ static void tell_all(struct note *note)
     if (!perf)
         return;
     note->time_ns = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
-    for (struct upmu_perf_event *event = note->task->events; event; event = event->next_of_task)
-        tell_event(event, note);
+    tell_task(note);
     for (struct upmu_perf_event *event = perf->cpus[note->task->cpu].events; event; event = event->next_of_task)
         tell_event(event, note);
 }
@@ -152,4 +166,14 @@ void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping 
 void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_task *other, uint32_t type)
 {
     tell_all(&(struct note){.task = task, .flags = LIVES, .other = other, .type = type});
+}
+
+/* Events of the CPU are not told: other CPUs may change their list while this one switches. */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns)
+{
+    tell_task(&(struct note){.task = task,
+                             .flags = UPMU_PERF_CONTEXT_SWITCH,
+                             .time_ns = time_ns,
+                             .type = UPMU_PERF_RECORD_SWITCH,
+                             .other = begins ? task : NULL});
 }

@@ -39,7 +39,7 @@ struct record {
 };
 
 static struct mapping mappings[RINGS];
-static unsigned wakes[PERF_FILES], overflows[PERF_FILES];
+static unsigned wakes[PERF_FILES], overflows[PERF_FILES], limits[PERF_FILES];
 static struct record record;
 
 static void note_wake(void *context, struct upmu_perf_event *event, unsigned what)
@@ -49,6 +49,7 @@ static void note_wake(void *context, struct upmu_perf_event *event, unsigned wha
     (void)context;
     wakes[file] += !!(what & UPMU_PERF_WAKE_READABLE);
     overflows[file] += !!(what & UPMU_PERF_WAKE_OVERFLOW);
+    limits[file] += !!(what & UPMU_PERF_WAKE_LIMIT);
 }
 
 static void set_up(void)
@@ -57,6 +58,7 @@ static void set_up(void)
     perf_host.perf.wake = note_wake;
     memset(wakes, 0, sizeof wakes);
     memset(overflows, 0, sizeof overflows);
+    memset(limits, 0, sizeof limits);
 }
 
 static struct upmu_perf_attr attr_of(uint64_t config, uint64_t period, uint64_t parts, uint64_t flags)
@@ -876,6 +878,77 @@ static void forks_and_ends_are_told_with_the_identity_of_the_event(void **state)
     perf_host_end();
 }
 
+static void refresh_allows_so_many_overflows(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_IP, USER_ONLY | UPMU_PERF_DISABLED);
+    int file, other;
+
+    (void)state;
+    set_up();
+    file = open_task(attr);
+    map(file, 0);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_REFRESH, 3), 0);
+    assert_int_equal(limits[0], 0);
+    run_task(1000, 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        take_sample_of(0, 2);
+        assert_int_equal(record.word[0], 0x1000 + 100 * i, i);
+    }
+    assert_false(take(0));
+    assert_int_equal(count_of(file), 300);
+    assert_int_equal(overflows[0], 3);
+    assert_int_equal(limits[0], 1);
+    run_task(1000, 0);
+    assert_int_equal(count_of(file), 300);
+    other = perf_open(&attr, 0, -1, file, 0); /* the group begins anew */
+    run_task(1000, 0);
+    assert_int_equal(count_of(file), 300);
+    perf_close(other);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_REFRESH, 1), 0);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_REFRESH, 1), 0);
+    run_task(1000, 0);
+    assert_int_equal(count_of(file), 500);
+    assert_int_equal(limits[0], 2);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+    run_task(1000, 0);
+    assert_int_equal(count_of(file), 1500);
+    attr.flags |= UPMU_PERF_INHERIT;
+    other = open_task(attr);
+    assert_int_equal(perf_ioctl(other, UPMU_PERF_IOC_REFRESH, 1), -UPMU_PERF_EINVAL);
+    perf_host_end();
+}
+
+static void switches_are_told_by_the_task_that_switches(void **state)
+{
+    struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_SOFTWARE,
+                                  .size = 64,
+                                  .config = UPMU_PERF_DUMMY,
+                                  .sample_type = UPMU_PERF_SAMPLE_CPU | UPMU_PERF_SAMPLE_TIME,
+                                  .flags = UPMU_PERF_CONTEXT_SWITCH | UPMU_PERF_SAMPLE_ID_ALL};
+    int file;
+
+    (void)state;
+    set_up();
+    file = open_task(attr);
+    map(file, 0);
+    perf_switch(1, 0);
+    upmu_sim_advance_ns(&perf_host.host.sim, 700);
+    perf_switch(1, 1);
+    perf_switch(1, 3);
+    assert_true(take(0));
+    assert_int_equal(record.type, UPMU_PERF_RECORD_SWITCH);
+    assert_int_equal(record.misc, 0);
+    assert_int_equal(record.words, 3);
+    assert_int_equal(record.word[0], perf_host.host.sim.now_ns - 700);
+    assert_int_equal(record.word[1], 1);
+    assert_true(take(0));
+    assert_int_equal(record.misc, UPMU_PERF_MISC_SWITCH_OUT);
+    assert_int_equal(record.word[0], perf_host.host.sim.now_ns);
+    assert_false(take(0));
+    perf_close(file);
+    perf_host_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -898,6 +971,8 @@ int main(void)
         cmocka_unit_test(a_ring_needs_memory_and_gives_it_back),
         cmocka_unit_test(names_and_mappings_are_told_to_those_who_ask),
         cmocka_unit_test(forks_and_ends_are_told_with_the_identity_of_the_event),
+        cmocka_unit_test(refresh_allows_so_many_overflows),
+        cmocka_unit_test(switches_are_told_by_the_task_that_switches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
