@@ -356,7 +356,8 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);
  * Note that a task ends.  Its events keep their counts and can be read; the counts of inherited events are added to
  * those of the events that programs opened.
  *
- * Returns UPMU_ERR_BUSY (an event could not be stopped), or what upmu_thread_exit() returns.  Context: its context.
+ * Returns UPMU_ERR_BUSY (an event could not be stopped), or what upmu_thread_exit() returns.  Context: its context, on
+ * the CPU on which the task runs or ran last: rings may get a record of its end.
  */
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task);
 

@@ -95,7 +95,8 @@ static int copy_id(const struct upmu_perf_event *event, void *user)
 }
 
 /*
- * Answer PERIOD: the event begins a new period of this length (with UPMU_PERF_FREQ: a new frequency). Returns 0 or a
+ * Answer PERIOD: the event begins a new period of this length (with UPMU_PERF_FREQ: a new frequency); with an error the
+ * former length stays. Returns 0 or a
  * negative errno; -EINVAL: the event does not sample, or cannot sample so.
  */
 static int change_period(struct upmu_perf_event *event, const void *user)
@@ -114,7 +115,14 @@ static int change_period(struct upmu_perf_event *event, const void *user)
         return error;
     event->attr.period = period;
     event->rest.left = 0;
-    return upmu_perf_session_start(event);
+    error = upmu_perf_session_start(event);
+    if (error) {
+        event->attr.period = former;
+        for (struct upmu_perf_event *other = event->first; other; other = other->next)
+            other->failed = false;
+        (void)upmu_perf_session_start(event);
+    }
+    return error;
 }
 
 /* Answer MODIFY_ATTRIBUTES with an error: only attributes of breakpoints can be changed, and no event here is one. */

@@ -72,7 +72,7 @@ bool upmu_perf_record_begin(struct upmu_perf_record *record, uint32_t type, uint
     unsigned identity = identity_words(event);
 
     words += 1u + (type == UPMU_PERF_RECORD_SAMPLE ? 0 : identity);
-    if (!ring)
+    if (!ring || !ring->bytes)
         return false;
     if (!upmu_perf_ring_begin(ring, 8u * words, 8u * (3u + identity), &record->cursor)) {
         (void)__atomic_fetch_add(&event->lost, 1u, __ATOMIC_RELAXED);

@@ -33,9 +33,13 @@ static void limited_end(const struct upmu_perf_task *task)
 enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *prev,
                                   struct upmu_perf_task *next)
 {
-    enum upmu_status status = upmu_thread_switch(perf->cpus[cpu].cpu, &prev->thread, &next->thread);
+    enum upmu_status status;
     uint64_t now;
 
+    /* Before the events of `next` count: a sample of theirs uses what belongs to this CPU. */
+    next->cpu = cpu;
+    next->perf = perf;
+    status = upmu_thread_switch(perf->cpus[cpu].cpu, &prev->thread, &next->thread);
     if (status != UPMU_OK)
         return status;
     now = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
@@ -46,8 +50,6 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     upmu_perf_tell_switch(prev, false, now);
     next->notes.since_ns = now;
     next->runs = true;
-    next->cpu = cpu;
-    next->perf = perf;
     perf->cpus[cpu].running = next;
     limited_begin(next);
     upmu_perf_tell_switch(next, true, now);

@@ -438,6 +438,8 @@ static void a_ring_can_be_paused(void **state)
     file = open_task(attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_IP, USER_ONLY));
     assert_int_equal(map_pages(file, 0, 1, true), 0);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PAUSE_OUTPUT, 1), -UPMU_PERF_EINVAL); /* no data */
+    run_task(300, 0);
+    assert_int_equal(perf_event(file)->lost, 0); /* nothing was to be written */
     assert_int_equal(upmu_perf_unmap(perf_event(file)), 0);
     map(file, 0);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PAUSE_OUTPUT, 1), 0);
@@ -510,6 +512,25 @@ static void a_period_goes_on_where_it_was_stopped(void **state)
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), -UPMU_PERF_EINVAL);
     period = 0;
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), -UPMU_PERF_EINVAL);
+    perf_host_end();
+}
+
+static void a_period_that_the_pmu_lacks_leaves_the_former(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY);
+    uint64_t period = 1; /* AMD's least is 2 */
+    int file;
+
+    (void)state;
+    perf_host_set_up("zen4");
+    file = open_task(attr);
+    map(file, 0);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), -UPMU_PERF_EINVAL);
+    run_task(100, 0);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 100);
+    attr.sample_period = 1;
+    assert_int_equal(open_task(attr), -UPMU_PERF_EINVAL);
     perf_host_end();
 }
 
@@ -660,6 +681,20 @@ static void a_user_does_not_learn_the_kernels_addresses(void **state)
         take_sample_of(0, 2);
         assert_int_equal(record.misc, UPMU_PERF_MISC_KERNEL, admin);
         assert_int_equal(!!record.word[0], admin);
+        perf_close(file);
+        attr.flags = USER_ONLY | UPMU_PERF_INHERIT;
+        file = perf_open(&attr, 0, 0, -1, 0);
+        map(file, 0);
+        perf_switch(0, 0);
+        assert_int_equal(upmu_perf_fork(&perf_host.task[0], &perf_host.task[1], false), 0);
+        perf_switch(0, 1);
+        perf_work(0, true, 100);
+        perf_work(0, false, 50);
+        take_sample_of(0, 2);
+        assert_int_equal(!!record.word[0], admin); /* of a child, too */
+        perf_switch(0, 2);
+        assert_int_equal(upmu_perf_exit(&perf_host.task[1]), UPMU_OK);
+        attr.flags = USER_ONLY;
         perf_host_end();
     }
 }
@@ -963,6 +998,7 @@ int main(void)
         cmocka_unit_test(a_ring_can_be_paused),
         cmocka_unit_test(a_program_that_only_looks_finds_the_newest),
         cmocka_unit_test(a_period_goes_on_where_it_was_stopped),
+        cmocka_unit_test(a_period_that_the_pmu_lacks_leaves_the_former),
         cmocka_unit_test(periods_of_a_frequency_sum_up_to_the_count),
         cmocka_unit_test(a_sample_has_the_counts_of_its_group),
         cmocka_unit_test(a_chain_has_the_mode_the_code_and_its_callers),
