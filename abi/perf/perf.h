@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's side of perf_event_open. A kernel that runs programs made for Linux embeds it to answer that call, and
- * read, ioctl and close on the descriptors that the call made.  Events only count, without samples: hardware events of
- * CPUs and software events, alone and in groups, on threads and on CPUs.  docs/PERF.md has the wiring and what differs
+ * read, ioctl, mmap, poll and close on the descriptors that the call made.  Hardware events of CPUs count and sample,
+ * software events count, alone and in groups, on threads and on CPUs.  docs/PERF.md has the wiring and what differs
  * from Linux.
  *
  * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program unchanged.
@@ -20,6 +20,7 @@
 #include <upmu/abi.h>
 #include <upmu/cpu.h>
 #include <upmu/event.h>
+#include <upmu/format.h>
 #include <upmu/pmu.h>
 #include <upmu/upmu.h>
 #include "abi/perf/perf_event.h"
@@ -29,6 +30,7 @@ extern "C" {
 #endif
 
 struct upmu_perf_event;
+struct upmu_perf_ring;
 
 /*
  * Occurrences for software events.  The host passes them to upmu_perf_note(), except SWITCH, which upmu_perf_switch()
@@ -53,9 +55,11 @@ struct upmu_perf_notes {
 struct upmu_perf_task {
     struct upmu_thread thread; /* the host may change pid and tid of it; pass it to no call of the library */
     /* private */
+    struct upmu_perf *perf;         /* that of its switches; NULL: it has never run */
     struct upmu_perf_event *events; /* list by `next_of_task`: events that count this task */
     struct upmu_perf_notes notes;
-    bool runs; /* the task runs on a CPU now */
+    bool runs;    /* the task runs on a CPU now */
+    unsigned cpu; /* the CPU on which it runs, or ran last */
 };
 
 /* A CPU.  The host sets all fields to 0, and then sets `cpu`. */
@@ -63,8 +67,21 @@ struct upmu_perf_cpu {
     struct upmu_cpu *cpu; /* NULL: offline */
     /* private */
     struct upmu_perf_task *running; /* the task that the last upmu_perf_switch() switched to */
+    struct upmu_perf_event *events; /* list by `next_of_task`: events that count this CPU, whatever runs */
     struct upmu_perf_notes notes;
+    uint64_t callers[UPMU_CALLERS_DEPTH]; /* of the sample that is being written */
 };
+
+/*
+ * Bits of the last argument of upmu_perf.wake(): what happened to the event of a descriptor.
+ *
+ * READABLE: its pages have records for which the program wanted to be woken, so upmu_perf_poll() tells
+ * UPMU_PERF_POLL_IN.  OVERFLOW: the event overflowed: a descriptor with O_ASYNC gets its signal (SIGIO, POLL_IN).
+ * LIMIT, with OVERFLOW: this was the last overflow that REFRESH has allowed: POLL_HUP in place of POLL_IN.
+ */
+#define UPMU_PERF_WAKE_READABLE (1u << 0)
+#define UPMU_PERF_WAKE_OVERFLOW (1u << 1)
+#define UPMU_PERF_WAKE_LIMIT (1u << 2)
 
 /* The host's part.  Set all fields to 0, then fill in those before the private ones. */
 struct upmu_perf {
@@ -105,9 +122,23 @@ struct upmu_perf {
     bool (*may_use)(void *context, uint32_t caller, const struct upmu_event *event, uint32_t rights);
     /*
      * Return the present time in ns, from the same clock as the port's clock_ns; NULL: clocks and times of software
-     * events are 0.
+     * events are 0.  Context: nmi.
      */
     uint64_t (*clock_ns)(void *context);
+    /*
+     * Return the time in ns of the clock that has this number in Linux (CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4,
+     * BOOTTIME 7, TAI 11), for records.  NULL: events that choose another clock than MONOTONIC, which is that of
+     * clock_ns, are refused if they sample.  Context: nmi.
+     */
+    uint64_t (*clock_of)(void *context, int32_t number);
+    /*
+     * Note for later what happened to an event: bits UPMU_PERF_WAKE_.  Programs that wait by poll are woken, and
+     * signals are sent, after the interrupt.  NULL: none are.  Context: nmi.
+     */
+    void (*wake)(void *context, struct upmu_perf_event *event, unsigned what);
+    /* How the callers of interrupted code are found (upmu_session_callers()); NULL: chains have the interrupted code
+       alone. */
+    const struct upmu_callers *callers;
     /*
      * Return the event that a descriptor of the caller is for; NULL: the descriptor is of something else, or there is
      * none.
@@ -136,8 +167,25 @@ struct upmu_perf_kept {
     uint32_t type;
     int32_t clockid;
     uint64_t config;
-    uint64_t read_format;
+    uint64_t period; /* sample_period; 0: the event does not sample */
     uint64_t flags;
+    uint32_t sample_type;
+    uint32_t wakeup;
+    uint16_t callers; /* sample_max_stack, or the limit where that is 0 */
+    uint8_t read_format;
+};
+
+/* The present period of an event that samples. */
+struct upmu_perf_rest {
+    uint64_t left;    /* events until the next sample, when the session was last stopped; 0: a new period begins */
+    uint64_t period;  /* events of the whole period */
+    uint64_t reached; /* with a frequency: the event's count in the session at its last sample */
+};
+
+/* Of a software event that counts: where it began. */
+struct upmu_perf_since {
+    uint64_t total; /* total of its kind */
+    uint64_t ns;    /* clock of its target: target_ns() */
 };
 
 /* A raw count, and its times enabled and running. */
@@ -155,26 +203,34 @@ struct upmu_perf_event {
     struct upmu_perf_event *leader;       /* leader of the event's group; a leader's is itself */
     struct upmu_perf_event *first;        /* first event of a list: its hardware events have one session */
     struct upmu_perf_event *next;         /* next event of this list, in the order of their opens */
-    struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events */
+    struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events, or of a CPU in upmu_perf_cpu.events */
     struct upmu_perf_task *task;  /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
     struct upmu_session *session; /* in the first event of a list: the session of the list, or NULL */
     uint64_t id;
-    int32_t cpu;  /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
-    bool of_task; /* it was opened for a task */
+    int32_t cpu;    /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
+    uint32_t lost;  /* records that found no room, also of inherited events */
+    uint32_t limit; /* overflows until the event is disabled; 0: it is not */
+    bool of_task;   /* it was opened for a task */
     bool enabled;
     /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
     bool failed;
-    uint8_t room;                       /* events that `session` has room for */
-    uint8_t index;                      /* index in the set of the session, or UPMU_PERF_NO_INDEX */
-    bool counting;                      /* this is a software event, and it counts now */
-    struct upmu_event event;            /* of a hardware event: its encoded form */
-    struct upmu_perf_sum stopped;       /* count and times until the session was last stopped */
-    struct upmu_perf_event *original;   /* of an inherited event: the one that a program opened; else NULL */
-    struct upmu_perf_event *children;   /* of an event that a program opened: list of the events inherited from it */
-    struct upmu_perf_event *next_child; /* next event in `children` */
-    struct upmu_perf_sum ended;         /* counts and times of inherited events that have ended, added up */
-    uint64_t since;    /* of a software event that counts: the total of its kind when it began to count */
-    uint64_t since_ns; /* ... and the clock of its target (target_ns()) at that moment */
+    uint8_t room;                         /* events that `session` has room for */
+    uint8_t index;                        /* index in the set of the session, or UPMU_PERF_NO_INDEX */
+    bool hides;                           /* it samples, and its program must not learn the kernel's addresses */
+    bool mapped;                          /* `ring` is in pages that were mapped by this event's descriptor */
+    bool counting;                        /* this is a software event, and it counts now */
+    struct upmu_event event;              /* of a hardware event: its encoded form */
+    struct upmu_perf_sum stopped;         /* count and times until the session was last stopped */
+    struct upmu_perf_event *original;     /* of an inherited event: the one that a program opened; else NULL */
+    struct upmu_perf_event *children;     /* of an event that a program opened: list of the events inherited from it */
+    struct upmu_perf_event *next_child;   /* next event in `children` */
+    struct upmu_perf_sum ended;           /* counts and times of inherited events that have ended, added up */
+    struct upmu_perf_ring *ring;          /* where records go, of an event that a program opened; NULL: nowhere */
+    struct upmu_perf_event *next_of_ring; /* next event whose records go there */
+    union {
+        struct upmu_perf_rest rest;   /* of a hardware event */
+        struct upmu_perf_since since; /* of a software event */
+    };
 };
 
 /*
@@ -204,9 +260,38 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
 int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes);
 
 /*
+ * Answer mmap on the descriptor of an event: give the event a ring for records.  `pages`: addresses of `count` pages of
+ * UPMU_PERF_PAGE_BYTES, aligned to 8 bytes, in the order in which the program has them; the array and the pages must
+ * stay until upmu_perf_unmap().  `writable`: the program may write them; otherwise old records are overwritten.  The
+ * first mapping of a descriptor alone is told, and its last unmapping; it is for the host to limit how much memory a
+ * program maps (Linux: EPERM).
+ *
+ * Returns 0; -EINVAL (not 1 + 2^n pages; the event has a ring; it counts a task on all CPUs and is inherited); -ENOMEM
+ * (take() has none for the ring).
+ * Context: as upmu_perf_open().
+ */
+int64_t upmu_perf_map(struct upmu_perf_event *event, void *const *pages, uint32_t count, bool writable);
+
+/*
+ * End the ring of an event: no event writes into its pages any more, and they may be freed.  Nothing is done for an
+ * event that has no pages.  Returns 0; -EBUSY: a CPU cannot be reached, the pages stay in use: call again.
+ *
+ * Context: as upmu_perf_open().
+ */
+int64_t upmu_perf_unmap(struct upmu_perf_event *event);
+
+/*
+ * Answer poll on the descriptor of an event: UPMU_PERF_POLL_IN, once for each time that the program was to be woken;
+ * UPMU_PERF_POLL_HUP: the event's task and all that inherited it have ended, or the event has no ring; or 0.
+ *
+ * Context: any.
+ */
+unsigned upmu_perf_poll(struct upmu_perf_event *event);
+
+/*
  * End an event whose last descriptor is closed.  If it leads a group, each of the other events becomes a group of its
- * own; they stay together in the session of the former group.  Returns 0: the event's memory is free; -EBUSY: a CPU
- * cannot be reached, call again.
+ * own; they stay together in the session of the former group.  A ring in its pages is ended.  Returns 0: the event's
+ * memory is free; -EBUSY: a CPU cannot be reached, call again.
  *
  * Context: as upmu_perf_open().
  */
@@ -271,9 +356,36 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);
  * Note that a task ends.  Its events keep their counts and can be read; the counts of inherited events are added to
  * those of the events that programs opened.
  *
- * Returns UPMU_ERR_BUSY (an event could not be stopped), or what upmu_thread_exit() returns.  Context: its context.
+ * Returns UPMU_ERR_BUSY (an event could not be stopped), or what upmu_thread_exit() returns.  Context: its context, on
+ * the CPU on which the task runs or ran last: rings may get a record of its end.
  */
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task);
+
+/*
+ * Note the name of a task, which it has got: a text of at most 15 characters.  `is_exec`: from exec; call this after
+ * upmu_perf_exec().  Enabled events that ask for it (attr.comm) get a record.
+ *
+ * Context: as upmu_perf_open(), on the CPU that runs the task, or while none runs it.
+ */
+void upmu_perf_comm(struct upmu_perf_task *task, const char *name, bool is_exec);
+
+/* A mapping of a program. */
+struct upmu_perf_mapping {
+    uint64_t address, bytes;
+    uint64_t offset;            /* in the file, in bytes */
+    uint32_t major, minor;      /* device of the file */
+    uint64_t inode, generation; /* of the file */
+    uint32_t protection, flags; /* PROT_ and MAP_ bits with Linux's values */
+    const char *path;           /* of at most 4,095 characters; "//anon" of memory without a file */
+};
+
+/*
+ * Note a mapping that a task has made, also those that exec makes.  Enabled events that ask for it (attr.mmap and
+ * attr.mmap2: executable ones; attr.mmap_data: others) get a record.
+ *
+ * Context: as upmu_perf_comm().
+ */
+void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping *mapping);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

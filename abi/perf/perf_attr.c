@@ -236,8 +236,3 @@ bool upmu_perf_attr_same_clock(const struct upmu_perf_kept *attr, const struct u
 
     return chosen == (other->flags & UPMU_PERF_USE_CLOCKID) && (!chosen || attr->clockid == other->clockid);
 }
-
-int upmu_perf_attr_stage(const struct upmu_perf_attr *attr)
-{
-    return attr->sample_period ? -UPMU_PERF_EOPNOTSUPP : 0;
-}

@@ -51,17 +51,35 @@ static int group_change(struct upmu_perf_event *event, bool group, change_event 
     return error;
 }
 
-/*
- * Answer SET_OUTPUT: -1 (no ring) is accepted, a descriptor is refused. No event has a ring that another could write
- * into.
- */
-static int set_output(const struct upmu_perf_event *event, uint32_t caller, int32_t file)
+/* Answer SET_OUTPUT: the event's records go where those of a descriptor's event go; for -1 nowhere. */
+static int set_output(struct upmu_perf_event *event, uint32_t caller, int32_t file)
 {
     const struct upmu_perf *perf = event->perf;
+    const struct upmu_perf_event *output = file == -1 ? NULL : perf->event_of(perf->context, caller, file);
 
-    if (file == -1)
-        return 0;
-    return perf->event_of(perf->context, caller, file) ? -UPMU_PERF_EINVAL : -UPMU_PERF_EBADF;
+    return file != -1 && !output ? -UPMU_PERF_EBADF : upmu_perf_output_set(event, output);
+}
+
+static int pause_output(struct upmu_perf_event *event, bool pause)
+{
+    struct upmu_perf_ring *ring = event->ring;
+
+    if (!ring || !ring->bytes)
+        return -UPMU_PERF_EINVAL;
+    __atomic_store_n(&ring->paused, pause, __ATOMIC_RELAXED);
+    return 0;
+}
+
+/*
+ * Answer REFRESH: allow so many overflows more, and enable the event; the last of them disables it. Returns 0 or a
+ * negative errno; -EINVAL: the event does not sample, or is inherited.
+ */
+static int refresh_event(struct upmu_perf_event *event, uint32_t overflows)
+{
+    if (!event->attr.period || event->attr.flags & UPMU_PERF_INHERIT)
+        return -UPMU_PERF_EINVAL;
+    (void)__atomic_fetch_add(&event->limit, overflows, __ATOMIC_RELAXED);
+    return group_change(event, false, event_enable);
 }
 
 static void *user_pointer(uint64_t argument)
@@ -76,13 +94,35 @@ static int copy_id(const struct upmu_perf_event *event, void *user)
     return perf->copy_out(perf->context, user, &event->id, sizeof event->id) ? 0 : -UPMU_PERF_EFAULT;
 }
 
-/* Answer PERIOD with an error: no event here samples, so that no period can be changed. */
-static int check_period(const struct upmu_perf_event *event, const void *user)
+/*
+ * Answer PERIOD: the event begins a new period of this length (with UPMU_PERF_FREQ: a new frequency); with an error the
+ * former length stays. Returns 0 or a
+ * negative errno; -EINVAL: the event does not sample, or cannot sample so.
+ */
+static int change_period(struct upmu_perf_event *event, const void *user)
 {
     const struct upmu_perf *perf = event->perf;
-    uint64_t period;
+    uint64_t period, former = event->attr.period;
+    int error;
 
-    return perf->copy_in(perf->context, &period, user, sizeof period) ? -UPMU_PERF_EINVAL : -UPMU_PERF_EFAULT;
+    if (!perf->copy_in(perf->context, &period, user, sizeof period))
+        return -UPMU_PERF_EFAULT;
+    if (!former || !period ||
+        (event->attr.flags & UPMU_PERF_FREQ ? period > upmu_perf_most_rate(perf) : (bool)(period >> 63)))
+        return -UPMU_PERF_EINVAL;
+    error = upmu_perf_session_stop(event);
+    if (error)
+        return error;
+    event->attr.period = period;
+    event->rest.left = 0;
+    error = upmu_perf_session_start(event);
+    if (error) {
+        event->attr.period = former;
+        for (struct upmu_perf_event *other = event->first; other; other = other->next)
+            other->failed = false;
+        (void)upmu_perf_session_start(event);
+    }
+    return error;
 }
 
 /* Answer MODIFY_ATTRIBUTES with an error: only attributes of breakpoints can be changed, and no event here is one. */
@@ -113,19 +153,21 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
     case UPMU_PERF_IOC_ID_32:
         return copy_id(event, user_pointer(argument));
     case UPMU_PERF_IOC_PERIOD:
-        return check_period(event, user_pointer(argument));
+        return change_period(event, user_pointer(argument));
     case UPMU_PERF_IOC_SET_OUTPUT:
         return set_output(event, caller, (int32_t)argument);
+    case UPMU_PERF_IOC_REFRESH:
+        return refresh_event(event, (uint32_t)argument);
+    case UPMU_PERF_IOC_PAUSE_OUTPUT:
+        return pause_output(event, (uint32_t)argument);
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32:
         return check_attributes(event, caller, user_pointer(argument));
-    case UPMU_PERF_IOC_REFRESH:    /* only events that sample have it: there are none */
     case UPMU_PERF_IOC_SET_FILTER: /* only for tracepoints */
     case UPMU_PERF_IOC_SET_FILTER_32:
     case UPMU_PERF_IOC_SET_BPF:
     case UPMU_PERF_IOC_QUERY_BPF:
     case UPMU_PERF_IOC_QUERY_BPF_32:
-    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* only events with a ring have it: there are none */
         return -UPMU_PERF_EINVAL;
     default:
         return -UPMU_PERF_ENOTTY;
@@ -133,29 +175,6 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
 }
 
 /* ---- read ---- */
-
-/* Return the number of words for one event: its value and, if `format` asks for them, its identity and lost samples. */
-static unsigned words_of_value(uint64_t format)
-{
-    return 1u + !!(format & UPMU_PERF_READ_ID) + !!(format & UPMU_PERF_READ_LOST);
-}
-
-size_t upmu_perf_read_bytes(uint64_t format, unsigned events)
-{
-    size_t words = (format & UPMU_PERF_READ_ENABLED ? 1u : 0) + (format & UPMU_PERF_READ_RUNNING ? 1u : 0);
-
-    words += format & UPMU_PERF_READ_GROUP ? 1u + (size_t)events * words_of_value(format) : words_of_value(format);
-    return 8u * words;
-}
-
-unsigned upmu_perf_group_size(const struct upmu_perf_event *leader)
-{
-    unsigned events = 0;
-
-    for (; leader; leader = upmu_perf_group_next(leader))
-        events++;
-    return events;
-}
 
 /* The memory of the program that a read writes, one word after the other; failed: copy_out() has failed. */
 struct output {
@@ -178,11 +197,11 @@ static void output_times(struct output *output, uint64_t format, const struct up
     output_word(output, format & UPMU_PERF_READ_RUNNING, sum->running_ns);
 }
 
-/* Output the identity and the lost samples of an event: no sample is lost, because there are none. */
+/* Output the identity of an event, and how many of its records were lost. */
 static void output_rest(struct output *output, uint64_t format, const struct upmu_perf_event *event)
 {
     output_word(output, format & UPMU_PERF_READ_ID, event->id);
-    output_word(output, format & UPMU_PERF_READ_LOST, 0);
+    output_word(output, format & UPMU_PERF_READ_LOST, __atomic_load_n(&event->lost, __ATOMIC_RELAXED));
 }
 
 /*

@@ -54,9 +54,6 @@ int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
  */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 
-/* Refuse with -EOPNOTSUPP what Linux grants, but not this layer: a period. */
-int upmu_perf_attr_stage(const struct upmu_perf_attr *attr);
-
 /* Return a limit of the system, the default where the host has set 0: callers of a sample; samples a second. */
 uint32_t upmu_perf_most_stack(const struct upmu_perf *perf);
 uint32_t upmu_perf_most_rate(const struct upmu_perf *perf);
@@ -91,15 +88,43 @@ int upmu_perf_errno(enum upmu_status status);
 /* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 
 /*
- * Put an event into the group of `leader` (itself: a new group), and into the list of its task.  The session of the
- * group must be stopped.
+ * Put an event into the group of `leader` (itself: a new group), and into the list of its task or its CPU.  The session
+ * of the group must be stopped.
  */
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
 
 /* Return the event of the same group that was opened after this one; NULL: this is the last one. */
-struct upmu_perf_event *upmu_perf_group_next(const struct upmu_perf_event *event);
+static inline struct upmu_perf_event *upmu_perf_group_next(const struct upmu_perf_event *event)
+{
+    struct upmu_perf_event *next = event->next;
 
-/* Take an event out of its task's list, and set event->task to NULL.  Afterwards the task may end. */
+    return next && next->leader == event->leader ? next : NULL;
+}
+
+/* Return the number of events of a group, its leader included; 1 for an event without siblings. */
+static inline unsigned upmu_perf_group_size(const struct upmu_perf_event *leader)
+{
+    unsigned events = 0;
+
+    for (; leader; leader = upmu_perf_group_next(leader))
+        events++;
+    return events;
+}
+
+/* Return the bytes that a read of an event with this format gives, if its group has so many events. */
+static inline size_t upmu_perf_read_bytes(uint64_t format, unsigned events)
+{
+    size_t words = (format & UPMU_PERF_READ_ENABLED ? 1u : 0) + (format & UPMU_PERF_READ_RUNNING ? 1u : 0);
+    unsigned words_of_value = 1u + !!(format & UPMU_PERF_READ_ID) + !!(format & UPMU_PERF_READ_LOST);
+
+    words += format & UPMU_PERF_READ_GROUP ? 1u + (size_t)events * words_of_value : words_of_value;
+    return 8u * words;
+}
+
+/*
+ * Take an event out of its task's list, and set event->task to NULL, so that the task may end; or take it out of its
+ * CPU's list.
+ */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
 
 /* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
@@ -121,7 +146,7 @@ int upmu_perf_group_room(struct upmu_perf_event *leader);
  * together, stop the group, and give it a session of its own with room for all.  Returns 0; -ENOMEM; -EINVAL: they
  * cannot run together; -EBUSY: a CPU cannot be reached.  After an error nothing is changed.
  */
-int upmu_perf_group_grow(struct upmu_perf_event *leader, const struct upmu_perf_event *more);
+int upmu_perf_group_grow(struct upmu_perf_event *leader, struct upmu_perf_event *more);
 
 /*
  * Make the stopped session of an event anew from the enabled hardware events of its list, and start it and the enabled
@@ -184,14 +209,6 @@ int upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *
  */
 void upmu_perf_child_end(struct upmu_perf_event *event);
 
-/* ---- perf_control.c ---- */
-
-/* Return the bytes that a read of an event with this format gives, if its group has so many events. */
-size_t upmu_perf_read_bytes(uint64_t format, unsigned events);
-
-/* Return the number of events of a group, its leader included; 1 for an event without siblings. */
-unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
-
 /* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */
 
 /*
@@ -203,5 +220,156 @@ void upmu_perf_soft_end(struct upmu_perf_event *event);
 
 /* Store the count and the times, at this moment, of an event that no session counts. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
+
+/* ---- perf_ring.c: rings of records in pages that a program maps ---- */
+
+/*
+ * The layer's side of a ring, in memory that programs do not see.  The program may write any byte of the pages at any
+ * time: of the pages only the tail is read, and only compared.
+ *
+ * One CPU writes a ring at a time.  A record may be begun while another one is not yet ended only by an interrupt of
+ * that other one's code, and ends before it: records in such a nest are published together, by the end of the
+ * outermost.  `begun` counts bytes of records up; in a ring that is written backward the positions of records fall.
+ */
+struct upmu_perf_ring {
+    void *const *pages;             /* addresses of the pages: struct upmu_perf_page, then the data */
+    uintptr_t bytes;                /* of the data, a power of two */
+    uintptr_t begun;                /* bytes of all records that were begun */
+    uintptr_t told;                 /* of these, where the program was last woken because of `watermark` */
+    uintptr_t watermark;            /* the program is woken after so many bytes */
+    uint32_t writers;               /* records that are begun and not ended */
+    uint32_t lost;                  /* records that found no room since the last record of type LOST */
+    uint32_t samples;               /* samples since the program was last woken because of them */
+    uint32_t woken;                 /* 1: the next poll finds the ring readable */
+    bool overwrite;                 /* the program cannot write the tail: old records are overwritten */
+    bool backward;                  /* records are written at falling positions */
+    bool paused;                    /* no record finds room */
+    struct upmu_perf_event *owner;  /* the event whose descriptor mapped the pages */
+    struct upmu_perf_event *events; /* list by `next_of_ring`: events whose records go here */
+};
+
+/* Where the next word of a record is written. */
+struct upmu_perf_cursor {
+    struct upmu_perf_ring *ring;
+    uintptr_t at;  /* position of the word */
+    uint32_t lost; /* what a record of type LOST is to tell, which stands before the record */
+    bool has_lost; /* there is room for that record of type LOST, which has to be written */
+};
+
+/*
+ * Make an empty ring of `count` pages (1 to 65537, 1 or 1 + 2^n, of UPMU_PERF_PAGE_BYTES, aligned to 8 bytes), and
+ * write the first page.  A ring of one page has no room for records.  `watermark`: bytes after which the program is
+ * woken; 0: half of the data; more than the data: all of the data.  Returns 0, or -EINVAL: another number of pages.
+ */
+int upmu_perf_ring_init(struct upmu_perf_ring *ring, void *const *pages, uint32_t count, uint32_t watermark);
+
+/*
+ * Begin a record of `bytes` bytes, a multiple of 8.  If records were lost before, room for a record of type LOST, of
+ * `lost_bytes` bytes, is taken before it.  Exactly these bytes must be written by upmu_perf_ring_word(), and then
+ * upmu_perf_ring_end() must be called.  Returns false: there is no room; the record is counted as lost, and nothing is
+ * to be written or ended.
+ * Context: nmi, on the one CPU that writes the ring.
+ */
+bool upmu_perf_ring_begin(struct upmu_perf_ring *ring, uint32_t bytes, uint32_t lost_bytes,
+                          struct upmu_perf_cursor *out_cursor);
+
+/* Write a word of a record. */
+static inline void upmu_perf_ring_word(struct upmu_perf_cursor *cursor, uint64_t word)
+{
+    uintptr_t at = cursor->at & (cursor->ring->bytes - 1u);
+    uint64_t *page = cursor->ring->pages[1u + at / UPMU_PERF_PAGE_BYTES];
+
+    page[at % UPMU_PERF_PAGE_BYTES / sizeof word] = word;
+    cursor->at += sizeof word;
+}
+
+/*
+ * End the record that was begun last, and publish it if it interrupted no other one.  Returns true: the watermark is
+ * passed, and the program is to be woken.
+ */
+bool upmu_perf_ring_end(struct upmu_perf_ring *ring);
+
+/* ---- perf_output.c: which ring an event's records go to ---- */
+
+/*
+ * Let the records of an event go where those of `output` go, or nowhere (NULL).  Returns 0; -EINVAL: `output` has no
+ * ring, or the two may not share one, or the event has pages of its own; -EBUSY: a CPU cannot be reached.
+ */
+int upmu_perf_output_set(struct upmu_perf_event *event, const struct upmu_perf_event *output);
+
+/* Before the event ends: end its ring, or let its records go nowhere.  Returns 0 or -EBUSY, with nothing changed. */
+int upmu_perf_output_end(struct upmu_perf_event *event);
+
+/* ---- perf_record.c: records as they all are ---- */
+
+/* Return the event that a program opened: the event itself, or that from which it was inherited. */
+static inline struct upmu_perf_event *upmu_perf_opened(const struct upmu_perf_event *event)
+{
+    return event->original ? event->original : (struct upmu_perf_event *)(uintptr_t)event;
+}
+
+/* Where and when a record came about. */
+struct upmu_perf_origin {
+    uint64_t task;    /* pid in bits 31:0, tid in bits 63:32 */
+    uint64_t time_ns; /* by the clock of upmu_perf.clock_ns */
+    uint32_t cpu;     /* number of the CPU */
+};
+
+/* A record of an event that a program opened, while it is written. */
+struct upmu_perf_record {
+    struct upmu_perf_cursor cursor;
+    struct upmu_perf_event *event;
+    struct upmu_perf_origin origin;
+};
+
+/*
+ * Begin a record of `words` words between its header and the identity of the event: record->event and record->origin
+ * are given.  These words must be written, and upmu_perf_record_end() be called.  Returns false: the event has no ring,
+ * or the record found no room and is lost.
+ * Context: nmi, on the CPU that writes the event's ring.
+ */
+bool upmu_perf_record_begin(struct upmu_perf_record *record, uint32_t type, uint32_t misc, uint32_t words);
+
+static inline void upmu_perf_record_word(struct upmu_perf_record *record, uint64_t word)
+{
+    upmu_perf_ring_word(&record->cursor, word);
+}
+
+/* End a record of this type, and wake its program if that is due. */
+void upmu_perf_record_end(struct upmu_perf_record *record, uint32_t type);
+
+/* Return the time of a record, by the clock that its event has chosen. */
+uint64_t upmu_perf_record_time(const struct upmu_perf_record *record);
+
+/* ---- perf_sample.c: samples of hardware events ---- */
+
+/* Refuse with -EOPNOTSUPP what Linux grants of samples, but not this layer or this host. */
+int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
+
+/* Does an event take samples when it overflows? */
+bool upmu_perf_samples(const struct upmu_perf_event *event);
+
+/*
+ * Add a hardware event to a session that is being made anew, with its sampling attributes and the rest of its period.
+ * `events`: how many events the session gets.
+ */
+enum upmu_status upmu_perf_sample_add(struct upmu_session *session, struct upmu_perf_event *event, unsigned events);
+
+/* Give a session the format and the chains of callers that its list of events needs, if any of them samples. */
+enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const struct upmu_perf_event *first);
+
+/* Keep the rest of an event's period, from its last count in a session that is stopped. */
+void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_count *count);
+
+/* ---- perf_tell.c: records of what tasks do ---- */
+
+/*
+ * Tell the events of a task that it makes another task (FORK) or ends (EXIT, `other` is the task itself).
+ * Context: as upmu_perf_comm().
+ */
+void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_task *other, uint32_t type);
+
+/* Tell the events of a task that it begins or stops to run on a CPU.  Context: that of upmu_thread_switch(). */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns);
 
 #endif

@@ -14,7 +14,7 @@ extern "C" {
 
 /* ---- Attributes ---- */
 
-#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* size of the structure's oldest form, for which a size of 0 stands */
+#define UPMU_PERF_ATTR_BYTES_FIRST 64u /* size of the structure's oldest form, for which a size of 0 stands */
 /* largest size that a program may give; all bytes beyond the known ones must be 0 */
 #define UPMU_PERF_ATTR_BYTES_MOST 4096u
 
@@ -95,13 +95,22 @@ enum upmu_perf_software {
 #define UPMU_PERF_EXCLUDE_KERNEL (UINT64_C(1) << 5)
 #define UPMU_PERF_EXCLUDE_HV (UINT64_C(1) << 6)
 #define UPMU_PERF_EXCLUDE_IDLE (UINT64_C(1) << 7)
+#define UPMU_PERF_MMAP (UINT64_C(1) << 8)
+#define UPMU_PERF_COMM (UINT64_C(1) << 9)
 #define UPMU_PERF_FREQ (UINT64_C(1) << 10)
 #define UPMU_PERF_ENABLE_ON_EXEC (UINT64_C(1) << 12)
+#define UPMU_PERF_TASK (UINT64_C(1) << 13)
 #define UPMU_PERF_WATERMARK (UINT64_C(1) << 14)
 #define UPMU_PERF_PRECISE (UINT64_C(3) << 15)
+#define UPMU_PERF_MMAP_DATA (UINT64_C(1) << 17)
+#define UPMU_PERF_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define UPMU_PERF_EXCLUDE_HOST (UINT64_C(1) << 19)
 #define UPMU_PERF_EXCLUDE_GUEST (UINT64_C(1) << 20)
+#define UPMU_PERF_EXCLUDE_CALLERS_KERNEL (UINT64_C(1) << 21)
+#define UPMU_PERF_EXCLUDE_CALLERS_USER (UINT64_C(1) << 22)
+#define UPMU_PERF_MMAP2 (UINT64_C(1) << 23)
 #define UPMU_PERF_USE_CLOCKID (UINT64_C(1) << 25)
+#define UPMU_PERF_CONTEXT_SWITCH (UINT64_C(1) << 26)
 #define UPMU_PERF_WRITE_BACKWARD (UINT64_C(1) << 27)
 #define UPMU_PERF_NAMESPACES (UINT64_C(1) << 28)
 #define UPMU_PERF_AUX_OUTPUT (UINT64_C(1) << 31)
@@ -111,18 +120,31 @@ enum upmu_perf_software {
 #define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.sample_type: what a sample is to contain. */
+#define UPMU_PERF_SAMPLE_IP (UINT64_C(1) << 0)
 #define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
+#define UPMU_PERF_SAMPLE_TIME (UINT64_C(1) << 2)
+#define UPMU_PERF_SAMPLE_ADDR (UINT64_C(1) << 3)
 #define UPMU_PERF_SAMPLE_READ (UINT64_C(1) << 4)
 #define UPMU_PERF_SAMPLE_CALLCHAIN (UINT64_C(1) << 5)
+#define UPMU_PERF_SAMPLE_ID (UINT64_C(1) << 6)
+#define UPMU_PERF_SAMPLE_CPU (UINT64_C(1) << 7)
+#define UPMU_PERF_SAMPLE_PERIOD (UINT64_C(1) << 8)
+#define UPMU_PERF_SAMPLE_STREAM_ID (UINT64_C(1) << 9)
+#define UPMU_PERF_SAMPLE_RAW (UINT64_C(1) << 10)
 #define UPMU_PERF_SAMPLE_BRANCH_STACK (UINT64_C(1) << 11)
 #define UPMU_PERF_SAMPLE_REGS_USER (UINT64_C(1) << 12)
 #define UPMU_PERF_SAMPLE_STACK_USER (UINT64_C(1) << 13)
 #define UPMU_PERF_SAMPLE_WEIGHT (UINT64_C(1) << 14)
+#define UPMU_PERF_SAMPLE_DATA_SRC (UINT64_C(1) << 15)
+#define UPMU_PERF_SAMPLE_IDENTIFIER (UINT64_C(1) << 16)
+#define UPMU_PERF_SAMPLE_TRANSACTION (UINT64_C(1) << 17)
 #define UPMU_PERF_SAMPLE_REGS_INTR (UINT64_C(1) << 18)
 #define UPMU_PERF_SAMPLE_PHYS_ADDR (UINT64_C(1) << 19)
 #define UPMU_PERF_SAMPLE_CGROUP (UINT64_C(1) << 21)
 #define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
 #define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* mask of all known bits */
+
+#define UPMU_PERF_MONOTONIC 1 /* upmu_perf_attr.clockid: CLOCK_MONOTONIC */
 
 /* Bits of upmu_perf_attr.branch_sample_type: which branches a sample is to contain. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
@@ -146,6 +168,81 @@ enum upmu_perf_software {
 #define UPMU_PERF_FLAG_PID_CGROUP (UINT64_C(1) << 2)
 #define UPMU_PERF_FLAG_CLOEXEC (UINT64_C(1) << 3)
 #define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* mask of all known bits */
+
+/* ---- The ring of records that a program maps ---- */
+
+#define UPMU_PERF_PAGE_BYTES 4096u /* bytes of a page of the ring */
+
+/* A position in the data of a ring: bytes from the first record on, not reduced to the size of the data. */
+union upmu_perf_position {
+    uint64_t whole;
+    uintptr_t low; /* the part that a kernel of this width stores and loads at once */
+};
+
+/*
+ * The first page of a mapping, struct perf_event_mmap_page of Linux: fields from time_shift to the end of the first KiB
+ * (the conversion of the CPU's clock, and reserved bytes) are 0.  The data stand behind this page: records one after
+ * the other, each with a header of one word.
+ */
+struct upmu_perf_page {
+    uint32_t version;
+    uint32_t compat_version;
+    uint32_t lock;
+    uint32_t index; /* 0: the program cannot read the counter itself */
+    int64_t offset;
+    uint64_t time_enabled;
+    uint64_t time_running;
+    uint64_t capabilities; /* UPMU_PERF_PAGE_CAPABILITIES */
+    uint16_t pmc_width;
+    uint16_t time_shift;
+    uint32_t time_mult;
+    uint64_t time_offset;
+    uint64_t time_zero;
+    uint32_t size; /* bytes of the fields before the reserved ones */
+    uint32_t reserved_1;
+    uint64_t time_cycles;
+    uint64_t time_mask;
+    uint8_t reserved[928];
+    union upmu_perf_position head; /* end of the newest record, written by the kernel */
+    union upmu_perf_position tail; /* end of the records that the program has read, written by the program */
+    uint64_t data_offset;          /* bytes from this page's begin to the data */
+    uint64_t data_bytes;
+};
+
+#define UPMU_PERF_PAGE_CAPABILITIES UINT64_C(2) /* bit 0 has no meaning; no other capability */
+#define UPMU_PERF_PAGE_SIZE 96u                 /* upmu_perf_page.size */
+
+/* Types of records: bits 31:0 of a record's header, beside misc in bits 47:32 and the record's bytes in bits 63:48. */
+enum upmu_perf_record_type {
+    UPMU_PERF_RECORD_MMAP = 1,
+    UPMU_PERF_RECORD_LOST = 2,
+    UPMU_PERF_RECORD_COMM = 3,
+    UPMU_PERF_RECORD_EXIT = 4,
+    UPMU_PERF_RECORD_FORK = 7,
+    UPMU_PERF_RECORD_SAMPLE = 9,
+    UPMU_PERF_RECORD_MMAP2 = 10,
+    UPMU_PERF_RECORD_SWITCH = 14
+};
+
+/*
+ * misc: the mode of the code that a record is about, and a bit of some types: a name came by exec; a mapping is not
+ * executable; a task stopped running.
+ */
+#define UPMU_PERF_MISC_KERNEL 1u
+#define UPMU_PERF_MISC_USER 2u
+#define UPMU_PERF_MISC_EXEC (1u << 13)
+#define UPMU_PERF_MISC_MMAP_DATA (1u << 13)
+#define UPMU_PERF_MISC_SWITCH_OUT (1u << 13)
+
+#define UPMU_PERF_PROTECTION_EXECUTE 4u /* bit of the protection in records of mappings: PROT_EXEC */
+
+/* Entries of a chain of callers: addresses of this mode follow. */
+#define UPMU_PERF_CONTEXT_KERNEL (~UINT64_C(127))
+#define UPMU_PERF_CONTEXT_USER (~UINT64_C(511))
+
+/* What poll tells of a descriptor. */
+#define UPMU_PERF_POLL_IN 1u   /* records are to be read */
+#define UPMU_PERF_POLL_HUP 16u /* nothing comes any more */
 
 /* ---- ioctl ---- */
 

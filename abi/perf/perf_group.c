@@ -21,9 +21,15 @@ void upmu_perf_hold(const struct upmu_perf_event *event)
         (void)event->perf->task_cpu(event->perf->context, event->task);
 }
 
+/* Return the list of events to which an event of a task or a CPU belongs. */
+static struct upmu_perf_event **events_of_target(const struct upmu_perf_event *event)
+{
+    return event->of_task ? &event->task->events : &event->perf->cpus[event->cpu].events;
+}
+
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
-    struct upmu_perf_event **end = &leader->next;
+    struct upmu_perf_event **end = &leader->next, **list;
 
     upmu_perf_hold(event);
     event->leader = event->first = leader;
@@ -31,25 +37,19 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
         end = &(*end)->next;
     if (leader != event)
         *end = event;
-    if (event->task) {
-        event->next_of_task = event->task->events;
-        event->task->events = event;
+    if (event->task || !event->of_task) {
+        list = events_of_target(event);
+        event->next_of_task = *list;
+        *list = event;
     }
-}
-
-struct upmu_perf_event *upmu_perf_group_next(const struct upmu_perf_event *event)
-{
-    struct upmu_perf_event *next = event->next;
-
-    return next && next->leader == event->leader ? next : NULL;
 }
 
 void upmu_perf_leave_task(struct upmu_perf_event *event)
 {
-    if (!event->task)
+    if (event->of_task && !event->task)
         return;
     upmu_perf_hold(event);
-    for (struct upmu_perf_event **link = &event->task->events; *link; link = &(*link)->next_of_task)
+    for (struct upmu_perf_event **link = events_of_target(event); *link; link = &(*link)->next_of_task)
         if (*link == event) {
             *link = event->next_of_task;
             break;
@@ -97,6 +97,11 @@ static bool event_may_count(const struct upmu_perf_event *event)
            (event->cpu < 0 || event->perf->cpus[event->cpu].cpu);
 }
 
+static bool event_has_counter(const struct upmu_perf_event *event)
+{
+    return !upmu_perf_is_software(event) && event_may_count(event);
+}
+
 /*
  * Make the session of a list of events anew, of the hardware events that may count, and start it where there are any.
  */
@@ -104,16 +109,21 @@ static enum upmu_status session_begin(struct upmu_perf_event *first)
 {
     enum upmu_status status =
         upmu_session_init_sized(first->session, upmu_session_bytes(first->room), first->perf->machine, &first->session);
-    uint8_t events = 0;
+    unsigned events = 0;
+    uint8_t index = 0;
 
+    for (const struct upmu_perf_event *event = first; event; event = event->next)
+        events += event_has_counter(event);
     for (struct upmu_perf_event *event = first; event && status == UPMU_OK; event = event->next)
-        if (!upmu_perf_is_software(event) && event_may_count(event)) {
-            event->index = events++;
-            status = upmu_set_add_event(&first->session->set, &event->event, NULL);
+        if (event_has_counter(event)) {
+            event->index = index++;
+            status = upmu_perf_sample_add(first->session, event, events);
         }
     if (status != UPMU_OK || !events)
         return status;
     status = upmu_session_share(first->session, !(first->attr.flags & UPMU_PERF_PINNED));
+    if (status == UPMU_OK)
+        status = upmu_perf_sample_begin(first->session, first);
     if (status == UPMU_OK)
         status = session_attach(first->session, first);
     return status == UPMU_OK ? upmu_session_start(first->session) : status;
@@ -147,19 +157,31 @@ int upmu_perf_session_start(struct upmu_perf_event *event)
     return 0;
 }
 
-int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
+/*
+ * Add what an event has counted in its session to `sum`. `stops`: the session is stopped, and the rest of the event's
+ * period is kept. Returns 0, or a negative errno.
+ */
+static int count_add(struct upmu_perf_event *event, bool stops, struct upmu_perf_sum *sum)
 {
     struct upmu_count count;
     enum upmu_status status;
 
-    upmu_perf_hold(event);
-    upmu_perf_soft_count(event, out_sum);
     if (event->index == UPMU_PERF_NO_INDEX)
         return 0;
     status = upmu_set_read(&event->first->session->set, event->index, 1, &count);
-    if (status == UPMU_OK)
-        upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){count.raw, count.enabled_ns, count.running_ns});
-    return upmu_perf_errno(status);
+    if (status != UPMU_OK)
+        return upmu_perf_errno(status);
+    upmu_perf_sum_add(sum, &(struct upmu_perf_sum){count.raw, count.enabled_ns, count.running_ns});
+    if (stops)
+        upmu_perf_sample_stop(event, &count);
+    return 0;
+}
+
+int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
+{
+    upmu_perf_hold(event);
+    upmu_perf_soft_count(event, out_sum);
+    return count_add(event, false, out_sum);
 }
 
 int upmu_perf_session_stop(struct upmu_perf_event *event)
@@ -175,7 +197,8 @@ int upmu_perf_session_stop(struct upmu_perf_event *event)
     for (event = first; event; event = event->next) {
         struct upmu_perf_sum sum;
 
-        if (!upmu_perf_count(event, &sum))
+        upmu_perf_soft_count(event, &sum);
+        if (!count_add(event, true, &sum))
             event->stopped = sum;
         event->counting = false;
         event->index = UPMU_PERF_NO_INDEX;
@@ -226,25 +249,24 @@ int upmu_perf_group_room(struct upmu_perf_event *leader)
  * Can the hardware events of a group run together with `more`, which is the leader or joins? The session is tried on a
  * thread that runs nowhere, so that no CPU has to be reached.
  */
-static int session_try(struct upmu_session *session, const struct upmu_perf_event *leader,
-                       const struct upmu_perf_event *more)
+static int session_try(struct upmu_session *session, struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
     enum upmu_status status = upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED));
     struct upmu_thread thread;
 
     upmu_thread_init(&thread, 0, 0, NULL);
-    for (const struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
+    for (struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
         if (!upmu_perf_is_software(event))
-            status = upmu_set_add_event(&session->set, &event->event, NULL);
+            status = upmu_perf_sample_add(session, event, 1u);
     if (leader != more && !upmu_perf_is_software(more) && status == UPMU_OK)
-        status = upmu_set_add_event(&session->set, &more->event, NULL);
+        status = upmu_perf_sample_add(session, more, 1u);
     if (status == UPMU_OK)
         status = upmu_session_attach_thread(session, &thread, NULL);
     (void)upmu_session_close(session);
     return upmu_perf_errno(status);
 }
 
-int upmu_perf_group_grow(struct upmu_perf_event *leader, const struct upmu_perf_event *more)
+int upmu_perf_group_grow(struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
     unsigned events = group_hardware_events(leader) + (leader != more && !upmu_perf_is_software(more));
     struct upmu_perf_event *others = NULL;

@@ -50,6 +50,7 @@ static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, s
     copy->cpu = event->cpu;
     copy->of_task = true;
     copy->enabled = event->enabled;
+    copy->hides = event->hides;
     copy->index = UPMU_PERF_NO_INDEX;
     copy->event = event->event;
     return copy;

@@ -91,6 +91,8 @@ int upmu_perf_errno(enum upmu_status status)
     case UPMU_ERR_UNSUPPORTED:
     case UPMU_ERR_NO_PMU:
         return -UPMU_PERF_ENOENT;
+    case UPMU_ERR_HOOK_MISSING: /* this host cannot sample */
+        return -UPMU_PERF_EOPNOTSUPP;
     case UPMU_ERR_PORT:
         return -UPMU_PERF_EIO;
     case UPMU_ERR_BUSY:

@@ -16,6 +16,7 @@ struct request {
     int group_file;
     uint64_t flags;
     struct upmu_perf_attr attr;
+    struct upmu_perf_event *output; /* event to whose ring the records are to go, or NULL */
     struct upmu_perf_event *leader; /* leader of the group that the event joins; NULL: it is to lead a group itself */
     bool may;                       /* find_task() says that the caller may observe the task */
 };
@@ -57,6 +58,8 @@ static int check_files(struct request *request)
         return -UPMU_PERF_EBADF;
     if (!(request->flags & UPMU_PERF_FLAG_NO_GROUP))
         request->leader = event;
+    if (request->flags & UPMU_PERF_FLAG_OUTPUT)
+        request->output = event;
     return 0;
 }
 
@@ -191,8 +194,11 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
     event->attr = (struct upmu_perf_kept){.type = request->attr.type,
                                           .clockid = request->attr.clockid,
                                           .config = request->attr.config,
-                                          .read_format = request->attr.read_format,
-                                          .flags = request->attr.flags};
+                                          .sample_type = (uint32_t)request->attr.sample_type,
+                                          .period = request->attr.sample_period,
+                                          .read_format = (uint8_t)request->attr.read_format,
+                                          .flags = request->attr.flags,
+                                          .wakeup = request->attr.wakeup};
     if (!error)
         error = upmu_perf_attr_check(request->perf, request->caller, &request->attr);
     if (!error)
@@ -209,11 +215,15 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
         error = check_context(request, event);
     if (!error)
         error = check_group(request, event);
-    if (!error && request->group_file != -1 && request->flags & UPMU_PERF_FLAG_OUTPUT)
-        error = -UPMU_PERF_EINVAL; /* no event has a ring */
+    if (!error && request->output)
+        error = upmu_perf_output_set(event, request->output);
     if (!error)
         error = upmu_perf_attr_traced(&request->attr);
-    return error ? error : upmu_perf_attr_stage(&request->attr);
+    if (!error)
+        error = upmu_perf_sample_check(request->perf, &request->attr);
+    event->attr.callers = request->attr.sample_max_stack;
+    event->hides = upmu_perf_forbids(request->perf, request->caller, 1);
+    return error;
 }
 
 int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf_event *event, void *user_attr,
@@ -229,19 +239,21 @@ int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf
     event->index = UPMU_PERF_NO_INDEX;
     event->leader = event->first = event;
     error = check_all(&request, event, user_attr);
-    if (error)
-        return error;
-    if (perf->most_events && perf->events >= perf->most_events)
-        return -UPMU_PERF_EMFILE;
+    if (!error && perf->most_events && perf->events >= perf->most_events)
+        error = -UPMU_PERF_EMFILE;
     event->enabled = !(event->attr.flags & UPMU_PERF_DISABLED);
-    return event_join(event, request.leader ? request.leader : event);
+    if (!error)
+        error = event_join(event, request.leader ? request.leader : event);
+    if (error)
+        (void)upmu_perf_output_end(event); /* the event does not count: no CPU has to be reached */
+    return error;
 }
 
 /* ---- Close ---- */
 
 int64_t upmu_perf_close(struct upmu_perf_event *event)
 {
-    int error = 0;
+    int error = upmu_perf_output_end(event);
 
     while (event->children && !error) {
         error = upmu_perf_remove(event->children);

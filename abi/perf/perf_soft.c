@@ -69,7 +69,7 @@ static uint64_t event_total(const struct upmu_perf_event *event)
 /* Return how much event_total() has grown since the event began to count. */
 static uint64_t event_total_since(const struct upmu_perf_event *event)
 {
-    uint64_t more = event_total(event) - event->since;
+    uint64_t more = event_total(event) - event->since.total;
 
     return is_clock(event) ? more : (uintptr_t)more;
 }
@@ -84,15 +84,15 @@ void upmu_perf_soft_begin(struct upmu_perf_event *event)
     if (event->counting || (event->task && event->cpu >= 0 && event->perf->cpus[event->cpu].running != event->task))
         return;
     event->counting = true;
-    event->since = event_total(event);
-    event->since_ns = target_ns(event);
+    event->since.total = event_total(event);
+    event->since.ns = target_ns(event);
 }
 
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
     *out_sum = event->stopped;
     if (event->counting) {
-        uint64_t ns = target_ns(event) - event->since_ns;
+        uint64_t ns = target_ns(event) - event->since.ns;
 
         upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){event_total_since(event), ns, ns});
     }

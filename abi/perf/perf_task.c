@@ -33,9 +33,13 @@ static void limited_end(const struct upmu_perf_task *task)
 enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *prev,
                                   struct upmu_perf_task *next)
 {
-    enum upmu_status status = upmu_thread_switch(perf->cpus[cpu].cpu, &prev->thread, &next->thread);
+    enum upmu_status status;
     uint64_t now;
 
+    /* Before the events of `next` count: a sample of theirs uses what belongs to this CPU. */
+    next->cpu = cpu;
+    next->perf = perf;
+    status = upmu_thread_switch(perf->cpus[cpu].cpu, &prev->thread, &next->thread);
     if (status != UPMU_OK)
         return status;
     now = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
@@ -43,10 +47,12 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     prev->notes.ran_ns += prev->runs ? now - prev->notes.since_ns : 0;
     prev->runs = false;
     limited_end(prev);
+    upmu_perf_tell_switch(prev, false, now);
     next->notes.since_ns = now;
     next->runs = true;
     perf->cpus[cpu].running = next;
     limited_begin(next);
+    upmu_perf_tell_switch(next, true, now);
     return UPMU_OK;
 }
 
@@ -136,6 +142,7 @@ int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch)
 
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
 {
+    upmu_perf_tell_life(task, task, UPMU_PERF_RECORD_EXIT);
     return task_end_events(task) ? UPMU_ERR_BUSY : upmu_thread_exit(&task->thread);
 }
 
@@ -152,5 +159,6 @@ int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *chi
             return error;
         }
     }
+    upmu_perf_tell_life(parent, child, UPMU_PERF_RECORD_FORK);
     return 0;
 }

@@ -13,8 +13,13 @@
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
 #include "abi/perf/perf_open.c"
+#include "abi/perf/perf_output.c"
+#include "abi/perf/perf_record.c"
+#include "abi/perf/perf_ring.c"
+#include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
 #include "abi/perf/perf_task.c"
+#include "abi/perf/perf_tell.c"
 
 #define CPUS PERF_KERNEL_CPUS
 #define TASKS 6u /* the first ones idle */

@@ -8,8 +8,9 @@
  *
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
- * place of the machine's own (needs root). Each descriptor is a memory file of the program's, so that dup, fork and
- * close stay the kernel's.
+ * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
+ * each one that programs executed. Each descriptor is a memory file of the program's, so that dup, fork and close stay
+ * the kernel's, and what a program maps of it is the ring of the event.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -21,12 +22,14 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -39,11 +42,14 @@
 
 #define TASKS 64
 #define EVENTS 512
+#define POLLED 512 /* descriptors of a poll, at most */
+#define POLL_MS 2
 #define TICK_INSTRUCTIONS 50u /* between two ticks of the clock */
+#define INSTRUCTION_NS 2000u  /* each takes so long that no event overflows too often */
 #define FILE_NAME "upmu-perf"
 
 /* What a thread is doing in a call that was let through. */
-enum pending { NOTHING, OPENING };
+enum pending { NOTHING, OPENING, POLLING };
 
 struct task {
     struct upmu_perf_task perf;
@@ -64,13 +70,16 @@ struct file {
     ino_t inode;
     pid_t process;
     int number;
+    uint8_t *memory; /* what the program has mapped, or NULL */
+    size_t bytes;
+    void **pages;
 };
 
 static struct upmu_perf_task idle[PERF_KERNEL_CPUS];
 static struct task tasks[TASKS];
 static struct file files[EVENTS];
 static pid_t caller;
-static FILE *log_file;
+static FILE *log_file, *truth_file;
 
 static void die(const char *what)
 {
@@ -236,9 +245,16 @@ static void step_done(struct task *task)
     if (ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;
     run_on_model(&task->perf);
-    upmu_sim_events(
-        &perf_kernel.sim,
-        &(struct upmu_sim_burst){.instructions = 1, .cycles = 2, .ref_cycles = 2, .branches = branch, .user = true});
+    upmu_sim_advance_ns(&perf_kernel.sim, INSTRUCTION_NS);
+    upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = 1,
+                                                               .cycles = 2,
+                                                               .ref_cycles = 2,
+                                                               .branches = branch,
+                                                               .user = true,
+                                                               .ip = registers.rip,
+                                                               .sp = registers.rsp});
+    if (truth_file && task->executed)
+        fprintf(truth_file, "%llx\n", registers.rip);
     if (++task->instructions % TICK_INSTRUCTIONS == 0 && upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
         die("tick");
     code_fetch(task, registers.rip);
@@ -340,7 +356,119 @@ static void file_close(struct file *file)
     if (upmu_perf_close(file->event) != 0)
         die("close");
     free(file->event);
-    file->event = NULL;
+    if (file->memory && munmap(file->memory, file->bytes) != 0)
+        die("munmap");
+    free(file->pages);
+    memset(file, 0, sizeof *file);
+}
+
+/* The program maps an event: its memory file gets that size, and the event a ring in it. */
+static int64_t call_map(struct task *task, struct file *file, const struct user_regs_struct *r)
+{
+    size_t pages = r->rsi / UPMU_PERF_PAGE_BYTES;
+    char path[64];
+    int64_t result;
+    int memory;
+
+    if (file->memory)
+        return r->rsi == file->bytes ? 0 : -UPMU_PERF_EINVAL;
+    if (!(r->r10 & MAP_SHARED) || r->r9 || !pages || pages > UINT32_MAX)
+        return -UPMU_PERF_EINVAL;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)task->id, (int)r->r8);
+    memory = open(path, O_RDWR | O_CLOEXEC);
+    if (memory < 0 || ftruncate(memory, (off_t)r->rsi) != 0)
+        die("memory file");
+    file->bytes = r->rsi;
+    file->memory = mmap(NULL, file->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    file->pages = malloc(pages * sizeof *file->pages);
+    if (file->memory == MAP_FAILED || !file->pages)
+        die("pages");
+    close(memory);
+    for (size_t i = 0; i < pages; i++)
+        file->pages[i] = file->memory + i * UPMU_PERF_PAGE_BYTES;
+    result = upmu_perf_map(file->event, file->pages, (uint32_t)pages, r->rdx & PROT_WRITE);
+    if (result) {
+        (void)munmap(file->memory, file->bytes);
+        free(file->pages);
+        file->memory = NULL;
+        file->pages = NULL;
+    }
+    return result;
+}
+
+/* ---- poll ---- */
+
+static struct pollfd polled[POLLED];
+
+/* Ask the events among the descriptors of a poll. Returns how many are ready; *out_events: how many are events. */
+static unsigned poll_events(const struct task *task, size_t count, bool hide, unsigned *out_events)
+{
+    unsigned ready = 0;
+
+    *out_events = 0;
+    for (size_t i = 0; i < count; i++) {
+        int number = polled[i].fd < -1 ? -2 - polled[i].fd : polled[i].fd;
+        struct file *file = file_of(task->id, number);
+
+        if (!file)
+            continue;
+        ++*out_events;
+        polled[i].revents = (short)upmu_perf_poll(file->event);
+        ready += polled[i].revents != 0;
+        polled[i].fd = hide ? -2 - number : number;
+    }
+    return ready;
+}
+
+/*
+ * A program polls. Where no event is ready, the kernel polls the other descriptors for a moment, and is then asked
+ * again.
+ */
+static void call_poll(struct task *task, struct user_regs_struct *r)
+{
+    void *user = (void *)(uintptr_t)r->rdi;
+    size_t bytes = r->rsi * sizeof *polled;
+    unsigned events, ready;
+
+    if (r->rsi > POLLED || !copy_in(NULL, polled, user, bytes))
+        return;
+    ready = poll_events(task, r->rsi, false, &events);
+    if (ready) {
+        (void)copy_out(NULL, user, polled, bytes);
+        answer(task, r, ready);
+        return;
+    }
+    if (!events)
+        return;
+    (void)poll_events(task, r->rsi, true, &events);
+    (void)copy_out(NULL, user, polled, bytes);
+    task->pending = POLLING;
+    task->call = *r;
+    if ((int)r->rdx < 0 || (int)r->rdx > POLL_MS)
+        r->rdx = POLL_MS;
+    (void)ptrace(PTRACE_SETREGS, task->id, NULL, r);
+}
+
+static void poll_done(struct task *task)
+{
+    struct user_regs_struct registers = task->call, now;
+    void *user = (void *)(uintptr_t)registers.rdi;
+    size_t bytes = registers.rsi * sizeof *polled;
+    unsigned events, ready;
+
+    caller = task->id;
+    if (ptrace(PTRACE_GETREGS, task->id, NULL, &now) != 0 || !copy_in(NULL, polled, user, bytes))
+        return;
+    ready = poll_events(task, registers.rsi, false, &events);
+    (void)copy_out(NULL, user, polled, bytes);
+    now.rdx = registers.rdx;
+    if ((int64_t)now.rax >= 0)
+        now.rax += ready;
+    if (now.rax == 0 && (int)registers.rdx < 0) { /* the program waits for ever: the call is made again */
+        now.rip -= 2;
+        now.rax = SYS_poll;
+    }
+    (void)ptrace(PTRACE_SETREGS, task->id, NULL, &now);
 }
 
 /* True: the call is the kernel's to make. */
@@ -357,7 +485,11 @@ static bool call_begins(struct task *task)
         call_open(task, &r);
         return true;
     }
-    file = file_of(task->id, (int)r.rdi);
+    if (r.orig_rax == SYS_poll) {
+        call_poll(task, &r);
+        return true;
+    }
+    file = file_of(task->id, (int)(r.orig_rax == SYS_mmap ? r.r8 : r.rdi));
     if (!file)
         return true;
     switch (r.orig_rax) {
@@ -367,6 +499,13 @@ static bool call_begins(struct task *task)
     case SYS_ioctl:
         result = upmu_perf_ioctl(file->event, (uint32_t)task->id, (uint32_t)r.rsi, r.rdx);
         break;
+    case SYS_mmap:
+        result = call_map(task, file, &r);
+        if (log_file)
+            fprintf(log_file, "%d mmap %d bytes %#llx = %d\n", task->id, (int)r.r8, r.rsi, (int)result);
+        if (result)
+            answer(task, &r, result);
+        return true;
     default: /* close: by the process that opened it */
         if (file->process == task->process && file->number == (int)r.rdi)
             file_close(file);
@@ -429,12 +568,49 @@ static void task_ends(struct task *task)
     task->id = 0;
 }
 
+/* Tell the name of a program that begins, and what exec has mapped for it. */
+static void program_tell(struct task *task)
+{
+    char path[64], line[512], name[16] = "", flags[8], file_name[256];
+    unsigned long long begin, end, offset, inode;
+    unsigned major, minor;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)task->id);
+    file = fopen(path, "r");
+    if (!file || fscanf(file, "%15s", name) != 1 || fclose(file) != 0)
+        die(path);
+    upmu_perf_comm(&task->perf, name, true);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)task->id);
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %255s", &begin, &end, flags, &offset, &major, &minor, &inode,
+                   file_name) != 8)
+            continue;
+        upmu_perf_mmap(&task->perf, &(struct upmu_perf_mapping){.address = begin,
+                                                                .bytes = end - begin,
+                                                                .offset = offset,
+                                                                .major = major,
+                                                                .minor = minor,
+                                                                .inode = inode,
+                                                                .protection = (flags[0] == 'r' ? PROT_READ : 0u) |
+                                                                              (flags[1] == 'w' ? PROT_WRITE : 0u) |
+                                                                              (flags[2] == 'x' ? PROT_EXEC : 0u),
+                                                                .flags = MAP_PRIVATE,
+                                                                .path = file_name});
+    }
+    if (file)
+        fclose(file);
+}
+
 static void task_executes(struct task *task, pid_t first)
 {
     task->executed = task->id != first;
     task->instructions = 0;
+    run_on_model(&task->perf);
     if (upmu_perf_exec(&task->perf, true) != 0)
         die("exec");
+    program_tell(task);
 }
 
 /* ---- The loop ---- */
@@ -465,6 +641,8 @@ static int stop_handle(struct task *task, int status, pid_t first)
     if (number == (SIGTRAP | 0x80)) { /* a call ends */
         if (task->pending == OPENING)
             open_done(task);
+        if (task->pending == POLLING)
+            poll_done(task);
         task->pending = NOTHING;
         if (task->stepping)
             step_done(task);
@@ -521,6 +699,8 @@ static _Noreturn void become(char **words, int ready)
         LOOK_AT(SYS_perf_event_open),
         LOOK_AT(SYS_read),
         LOOK_AT(SYS_ioctl),
+        LOOK_AT(SYS_mmap),
+        LOOK_AT(SYS_poll),
         LOOK_AT(SYS_close),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -545,7 +725,7 @@ int main(int count, char **words)
 {
     const long wishes = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
                         PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL;
-    const char *log = getenv("SUPERVISOR_LOG");
+    const char *log = getenv("SUPERVISOR_LOG"), *truth = getenv("SUPERVISOR_TRUTH");
     int ready[2];
     pid_t first;
 
@@ -556,6 +736,8 @@ int main(int count, char **words)
     machine_make(words[1]);
     if (log && !(log_file = fopen(log, "w")))
         die(log);
+    if (truth && !(truth_file = fopen(truth, "w")))
+        die(truth);
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
         upmu_perf_files(&perf_kernel.perf, file_write);

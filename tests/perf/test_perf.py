@@ -146,6 +146,72 @@ def words_by_fields_are_those_of_the_files():
     return complaints
 
 
+def recorded(*options, program="calls", model="skl"):
+    """What perf says when it records, the addresses behind each instruction of the program, and the supervisor's log."""
+    output, code, log = supervised(model, "perf", "record", "-o", f"{WORK}/data", *options, f"{HERE}/{program}",
+                                   SUPERVISOR_TRUTH=f"{WORK}/truth")
+    assert code == 0, f"perf record {' '.join(options)}: exit {code}: {output}"
+    with open(f"{WORK}/truth", encoding="ascii") as file:
+        return output, file.read().split(), log
+
+
+def told(*words):
+    """What a command of perf's tells of the record; it needs no kernel."""
+    done = subprocess.run(["perf", words[0], "-i", f"{WORK}/data", *words[1:]], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=dict(os.environ, LC_ALL="C"), timeout=60)
+    return done.stdout.decode("utf-8", "replace")
+
+
+@check
+def each_sample_of_perf_is_the_nth_instruction():
+    complaints = []
+    for period, model in (1000, "skl"), (100, "zen4"), (7, "skl"):
+        _, truth, _ = recorded("-c", str(period), "-e", "instructions:u", model=model)
+        found, expected = told("script", "-F", "ip").split(), truth[period - 1::period]
+        if found != expected or len(expected) < 3:
+            complaints.append(f"-c {period}, {model}: {len(found)} samples, not {len(expected)}, or of other addresses")
+    return complaints
+
+
+@check
+def perf_records_in_other_ways():
+    complaints = []
+    _, truth, _ = recorded("-c", "100", "-e", "{instructions:u,branches:u}:S")
+    words = re.findall(r"(\d+) +(instructions|branches):u", told("script", "-F", "period,event"))
+    if len(words) < len(truth) // 100 or {name for _, name in words} != {"instructions", "branches"}:
+        complaints.append(f"a group's values: {len(words)} of {len(truth)} instructions: {words[:4]}")
+    for name in "instructions", "branches":
+        values = sum(int(value) for value, event in words if event == name)
+        expected = truth[:len(truth) // 100 * 100]
+        if name == "instructions" and values != len(expected):
+            complaints.append(f"a group's values: {values} instructions, not {len(expected)}")
+    _, truth, _ = recorded("--overwrite", "-c", "100", "-e", "instructions:u")
+    if told("script", "-F", "ip").split() != truth[99::100]:
+        complaints.append("--overwrite: other samples")
+    return complaints
+
+
+@check
+def perf_finds_functions_programs_and_children():
+    _, truth, _ = recorded("-c", "10", "-e", "instructions:u")
+    shares = {symbol: float(share) for share, symbol in
+              re.findall(r"^ +([\d.]+)% .*\[\.\] (\w+)", told("report", "--stdio", "--sort", "comm,dso,sym"), re.M)}
+    complaints = []
+    for symbol, least, most in ("outer", 30, 32), ("inner", 68, 70):  # of 203 and 454 instructions a turn
+        if not least <= shares.get(symbol, 0) <= most:
+            complaints.append(f"{symbol}: {shares}")
+    text = told("script", "-F", "comm,ip,sym,dso")
+    if len(re.findall(r"^ *calls +[0-9a-f]+ (?:outer|inner|_start) \(\S*/calls\)$", text, re.M)) != len(truth) // 10:
+        complaints.append(f"names: {text[:300]}")
+    recorded("-c", "100", "-e", "instructions:u", program="family")
+    text = told("script", "--show-task-events", "-F", "comm,tid,pid,time,event,ip")
+    forks, ends = text.count("PERF_RECORD_FORK"), text.count("PERF_RECORD_EXIT")
+    tasks = set(re.findall(r"^ *family +(\d+/\d+)", text, re.M))
+    if forks != 2 or ends < 3 or len(tasks) < 3:
+        complaints.append(f"family: {forks} forks, {ends} ends, {len(tasks)} tasks: {text[:600]}")
+    return complaints
+
+
 @check
 def a_kernel_refuses_what_it_refused_when_it_was_recorded():
     complaints = []

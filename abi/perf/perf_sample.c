@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples. Sessions of events that sample have a format of this layer, which writes each overflow into the ring of its
+ * event, in the interrupt handler.
+ */
+#include "abi/perf/perf_core.h"
+#include <upmu/abi.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+
+/* Words that a sample has in any case, in one of the bits of sample_type each. */
+#define ONE_WORD                                                                                                       \
+    (UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_TID | UPMU_PERF_SAMPLE_TIME | UPMU_PERF_SAMPLE_ADDR |                      \
+     UPMU_PERF_SAMPLE_ID | UPMU_PERF_SAMPLE_CPU | UPMU_PERF_SAMPLE_PERIOD | UPMU_PERF_SAMPLE_STREAM_ID |               \
+     UPMU_PERF_SAMPLE_WEIGHT | UPMU_PERF_SAMPLE_DATA_SRC | UPMU_PERF_SAMPLE_IDENTIFIER |                               \
+     UPMU_PERF_SAMPLE_TRANSACTION | UPMU_PERF_SAMPLE_WEIGHT_STRUCT)
+
+/* The word of DATA_SRC where nothing is known of an access: each of its parts says so (perf_event_open(2)). */
+#define NO_DATA_SRC UINT64_C(0x1e05080021)
+
+/* ---- Sampling attributes ---- */
+
+int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
+{
+    const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN;
+
+    if (!attr->sample_period)
+        return 0;
+    if (attr->type == UPMU_PERF_TYPE_SOFTWARE)
+        return attr->config < UPMU_PERF_ALIGNMENT_FAULTS ? -UPMU_PERF_EOPNOTSUPP : 0;
+    if (attr->sample_type & ~known)
+        return -UPMU_PERF_EOPNOTSUPP;
+    if (attr->sample_type & UPMU_PERF_SAMPLE_READ &&
+        attr->read_format & (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING))
+        return -UPMU_PERF_EOPNOTSUPP;
+    return attr->flags & UPMU_PERF_USE_CLOCKID && attr->clockid != UPMU_PERF_MONOTONIC && !perf->clock_of
+               ? -UPMU_PERF_EOPNOTSUPP
+               : 0;
+}
+
+bool upmu_perf_samples(const struct upmu_perf_event *event)
+{
+    return event->attr.period && !upmu_perf_is_software(event);
+}
+
+/* Does a sample of the event have the counts of its whole group? */
+static bool reads_group(const struct upmu_perf_event *event)
+{
+    return event->attr.sample_type & UPMU_PERF_SAMPLE_READ && event->attr.read_format & UPMU_PERF_READ_GROUP;
+}
+
+enum upmu_status upmu_perf_sample_add(struct upmu_session *session, struct upmu_perf_event *event, unsigned events)
+{
+    struct upmu_sampling sampling = {.event_id = (uintptr_t)event};
+    enum upmu_status status;
+
+    if (!upmu_perf_samples(event))
+        return upmu_set_add_event(&session->set, &event->event, NULL);
+    if (event->attr.flags & UPMU_PERF_FREQ)
+        sampling.frequency = (uint32_t)event->attr.period;
+    else
+        sampling.period = event->attr.period;
+    if (reads_group(event))
+        sampling.values = (1u << events) - 1u;
+    status = upmu_set_add_event(&session->set, &event->event, &sampling);
+    if (status == UPMU_OK && event->rest.left)
+        status = upmu_set_wait(&session->set, session->set.count - 1u, event->rest.left, event->rest.period);
+    return status;
+}
+
+void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_count *count)
+{
+    if (!upmu_perf_samples(event))
+        return;
+    event->rest.left = count->left;
+    event->rest.period = count->reset;
+    event->rest.reached -= count->raw;
+}
+
+/* ---- A sample ---- */
+
+static unsigned words_of_read(const struct upmu_perf_event *event)
+{
+    return (unsigned)(upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(event->leader)) / 8u);
+}
+
+/* Return the count of an event, of an overflow's session or not, at this moment. */
+static uint64_t value_now(const struct upmu_overflow *overflow, const struct upmu_perf_event *event)
+{
+    struct upmu_perf_sum sum;
+
+    if (event->index != UPMU_PERF_NO_INDEX)
+        return event->stopped.value + upmu_overflow_value(overflow, event->index);
+    upmu_perf_soft_count(event, &sum);
+    return sum.value;
+}
+
+static void put_value(struct upmu_perf_record *record, const struct upmu_overflow *overflow,
+                      const struct upmu_perf_event *event, uint64_t format)
+{
+    const struct upmu_perf_event *opened = upmu_perf_opened(event);
+
+    upmu_perf_record_word(record, value_now(overflow, event));
+    if (format & UPMU_PERF_READ_ID)
+        upmu_perf_record_word(record, opened->id);
+    if (format & UPMU_PERF_READ_LOST)
+        upmu_perf_record_word(record, __atomic_load_n(&opened->lost, __ATOMIC_RELAXED));
+}
+
+static void put_read(struct upmu_perf_record *record, const struct upmu_overflow *overflow,
+                     const struct upmu_perf_event *event)
+{
+    uint64_t format = event->attr.read_format;
+
+    if (!(format & UPMU_PERF_READ_GROUP)) {
+        put_value(record, overflow, event, format);
+        return;
+    }
+    upmu_perf_record_word(record, upmu_perf_group_size(event->leader));
+    for (event = event->leader; event; event = upmu_perf_group_next(event))
+        put_value(record, overflow, event, format);
+}
+
+/*
+ * Find the callers of the interrupted code, for the CPU's array. Returns the words of the chain: the mode, the
+ * interrupted instruction and its callers; 0: the event excludes chains of this mode.
+ */
+static unsigned chain_find(const struct upmu_overflow *overflow, const struct upmu_perf_event *event, uint64_t *callers)
+{
+    bool user = overflow->flags & UPMU_SAMPLE_USER;
+
+    if (event->attr.flags & (user ? UPMU_PERF_EXCLUDE_CALLERS_USER : UPMU_PERF_EXCLUDE_CALLERS_KERNEL))
+        return 0;
+    if (event->attr.callers < 2u)
+        return 2u;
+    return 2u + upmu_overflow_callers(overflow, callers, event->attr.callers - 1u);
+}
+
+static void put_chain(struct upmu_perf_record *record, const struct upmu_overflow *overflow, const uint64_t *callers,
+                      unsigned words)
+{
+    upmu_perf_record_word(record, words);
+    if (!words)
+        return;
+    upmu_perf_record_word(record,
+                          overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_CONTEXT_USER : UPMU_PERF_CONTEXT_KERNEL);
+    upmu_perf_record_word(record, overflow->ip);
+    for (unsigned i = 2; i < words; i++)
+        upmu_perf_record_word(record, callers[i - 2]);
+}
+
+/* Write the parts of a sample that are one word each and stand before the counts. */
+static void put_words(struct upmu_perf_record *record, const struct upmu_overflow *overflow, uint64_t period)
+{
+    const struct upmu_perf_event *event = record->event;
+    uint64_t parts = event->attr.sample_type;
+
+    if (parts & UPMU_PERF_SAMPLE_IDENTIFIER)
+        upmu_perf_record_word(record, event->id);
+    if (parts & UPMU_PERF_SAMPLE_IP)
+        upmu_perf_record_word(record, overflow->ip);
+    if (parts & UPMU_PERF_SAMPLE_TID)
+        upmu_perf_record_word(record, record->origin.task);
+    if (parts & UPMU_PERF_SAMPLE_TIME)
+        upmu_perf_record_word(record, upmu_perf_record_time(record));
+    if (parts & UPMU_PERF_SAMPLE_ADDR)
+        upmu_perf_record_word(record, 0);
+    if (parts & UPMU_PERF_SAMPLE_ID)
+        upmu_perf_record_word(record, event->id);
+    if (parts & UPMU_PERF_SAMPLE_STREAM_ID)
+        upmu_perf_record_word(record, event->id);
+    if (parts & UPMU_PERF_SAMPLE_CPU)
+        upmu_perf_record_word(record, record->origin.cpu);
+    if (parts & UPMU_PERF_SAMPLE_PERIOD)
+        upmu_perf_record_word(record, period);
+}
+
+/* Write the parts of a sample that tell of an access to memory: of none is anything known. */
+static void put_access(struct upmu_perf_record *record)
+{
+    uint64_t parts = record->event->attr.sample_type;
+
+    if (parts & (UPMU_PERF_SAMPLE_WEIGHT | UPMU_PERF_SAMPLE_WEIGHT_STRUCT))
+        upmu_perf_record_word(record, 0);
+    if (parts & UPMU_PERF_SAMPLE_DATA_SRC)
+        upmu_perf_record_word(record, NO_DATA_SRC);
+    if (parts & UPMU_PERF_SAMPLE_TRANSACTION)
+        upmu_perf_record_word(record, 0);
+}
+
+static uint32_t mode_of(const struct upmu_overflow *overflow)
+{
+    if (overflow->flags & UPMU_SAMPLE_NO_FRAME)
+        return 0;
+    return overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL;
+}
+
+/* Find out where an event of a session that runs on this CPU is now. */
+static void origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
+{
+    const struct upmu_perf_task *task = event->of_task ? event->task : event->perf->cpus[event->cpu].running;
+
+    out_origin->cpu = event->of_task ? task->cpu : (uint32_t)event->cpu;
+    out_origin->task = task ? task->thread.pid | (uint64_t)task->thread.tid << 32 : 0;
+    out_origin->time_ns = time_ns;
+}
+
+static void write_sample(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
+{
+    struct upmu_perf_record record = {.event = upmu_perf_opened(event)};
+    uint64_t parts = event->attr.sample_type, *callers;
+    unsigned words = 0, chain = 0;
+
+    origin_find(event, overflow->time_ns, &record.origin);
+    callers = event->perf->cpus[record.origin.cpu].callers;
+    for (uint64_t rest = parts & ONE_WORD; rest; rest &= rest - 1u)
+        words++;
+    if (parts & UPMU_PERF_SAMPLE_READ)
+        words += words_of_read(event);
+    if (parts & UPMU_PERF_SAMPLE_CALLCHAIN) {
+        chain = chain_find(overflow, event, callers);
+        words += 1u + chain;
+    }
+    if (!upmu_perf_record_begin(&record, UPMU_PERF_RECORD_SAMPLE, mode_of(overflow), words))
+        return;
+    put_words(&record, overflow, period);
+    if (parts & UPMU_PERF_SAMPLE_READ)
+        put_read(&record, overflow, event);
+    if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
+        put_chain(&record, overflow, callers, chain);
+    put_access(&record);
+    upmu_perf_record_end(&record, UPMU_PERF_RECORD_SAMPLE);
+}
+
+/* Return how many events a sample stands for: with a frequency, those since the last sample. */
+static uint64_t period_ended(const struct upmu_overflow *overflow, struct upmu_perf_event *event)
+{
+    uint64_t value, period;
+
+    if (!(event->attr.flags & UPMU_PERF_FREQ))
+        return event->attr.period;
+    value = upmu_overflow_value(overflow, overflow->event);
+    period = value - event->rest.reached;
+    event->rest.reached = value;
+    return period;
+}
+
+/* Disable an event with the last overflow that REFRESH has allowed. Returns true: its session is to stop. */
+static bool limit_ends(struct upmu_perf_event *event)
+{
+    if (!__atomic_load_n(&event->limit, __ATOMIC_RELAXED) || __atomic_sub_fetch(&event->limit, 1u, __ATOMIC_RELAXED))
+        return false;
+    event->enabled = false;
+    return true;
+}
+
+static unsigned take_sample(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    struct upmu_perf_event *event = (struct upmu_perf_event *)(uintptr_t)upmu_overflow_event_id(overflow);
+    const struct upmu_perf *perf = event->perf;
+    bool ends;
+
+    (void)state;
+    (void)notify;
+    write_sample(event, overflow, period_ended(overflow, event));
+    ends = limit_ends(event);
+    if (perf->wake)
+        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
+    return ends ? UPMU_OVERFLOW_MASK : 0;
+}
+
+static const struct upmu_format sample_format = {.name = "perf", .overflow = take_sample};
+
+enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const struct upmu_perf_event *first)
+{
+    const struct upmu_perf *perf = first->perf;
+    bool samples = false, hides = false, has_chains = false;
+    enum upmu_status status;
+
+    for (; first; first = first->next) {
+        samples |= upmu_perf_samples(first);
+        hides |= first->hides;
+        has_chains |= first->attr.sample_type & UPMU_PERF_SAMPLE_CALLCHAIN;
+    }
+    if (!samples)
+        return UPMU_OK;
+    upmu_session_hide_kernel(session, hides);
+    status = upmu_session_format(session, &sample_format, NULL, 0);
+    if (status == UPMU_OK && has_chains && perf->callers)
+        status = upmu_session_callers(session, perf->callers);
+    return status;
+}
