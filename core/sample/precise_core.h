@@ -12,19 +12,9 @@
 #include <stdint.h>
 
 #include "core/sample/branches_core.h"
-#include <upmu/config.h>
+#include <upmu/format.h>
 
 #if UPMU_PRECISE
-
-/* Parts of a record: bits of upmu_precise.parts. */
-#define UPMU_PART_ADDRESS (1u << 0)     /* address: linear address of the data that the instruction accessed */
-#define UPMU_PART_SOURCE (1u << 1)      /* source: the CPU's code of the place where it found the data */
-#define UPMU_PART_WEIGHT (1u << 2)      /* weight: cycles of the access */
-#define UPMU_PART_TRANSACTION (1u << 3) /* transaction: cycles and abort reasons (the hardware's tuning word) */
-#define UPMU_PART_REGISTERS (1u << 4)   /* upmu_precise_register() */
-#define UPMU_PART_BRANCHES (1u << 5)    /* branches, branch_count */
-#define UPMU_PART_COUNTERS (1u << 6)    /* upmu_precise_counter() */
-#define UPMU_PART_RETIRE (1u << 7)      /* retire: cycles from the retirement before to this one */
 
 /* Registers of a record, in the order in which records of format 4 have them. */
 enum upmu_precise_name {
