@@ -3,6 +3,7 @@
  * Write a log (docs/RESULTS.md has its layout): a head, records, and a record that is the end. Each record has a check,
  * which is a CRC-32. In a buffer a record is written whole, or not at all.
  */
+#include <upmu/branches.h>
 #include "core/results/log_core.h"
 #include "core/catalog/catalog.h"
 #include "core/results/emit.h"
@@ -41,15 +42,17 @@ static uint32_t record_bytes(size_t body)
  * Return how many bytes of the output's buffer a new record must leave free: room for the record that ends the log; if
  * the new record is a sample, also room for a count record of each event of the log.
  */
-static size_t room_kept(const struct upmu_log *log, enum upmu_log_kind kind)
+static size_t room_kept(const struct upmu_log *log, unsigned kind)
 {
     if (kind == UPMU_LOG_END)
         return 0;
     return UPMU_LOG_TOTAL_BYTES +
-           (kind == UPMU_LOG_SAMPLE ? log->events * (size_t)record_bytes(UPMU_LOG_COUNT_BYTES) : 0);
+           (kind == UPMU_LOG_SAMPLE || (UPMU_PRECISE && kind == UPMU_LOG_PRECISE)
+                ? log->events * (size_t)record_bytes(UPMU_LOG_COUNT_BYTES)
+                : 0);
 }
 
-static enum upmu_status record_begin(struct upmu_log *log, enum upmu_log_kind kind, size_t body)
+static enum upmu_status record_begin(struct upmu_log *log, unsigned kind, size_t body)
 {
     const struct upmu_output *output = log->emit.output;
     uint32_t bytes = record_bytes(body);
@@ -228,13 +231,73 @@ enum upmu_status upmu_log_task(struct upmu_log *log, uint32_t process, uint32_t 
     return record_end(log);
 }
 
+#if UPMU_PRECISE
+
+static bool is_precise(const struct upmu_record *record)
+{
+    return record->exact || record->parts & UPMU_LOG_PARTS;
+}
+
+/* Return the number of words of a precise sample's parts. */
+static unsigned part_words(const struct upmu_record *record)
+{
+    const unsigned single = UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION;
+
+    return upmu_bits_count(record->parts & single) + (record->parts & UPMU_PART_REGISTERS ? UPMU_RECORD_REGISTERS : 0) +
+           (record->parts & UPMU_PART_BRANCHES ? 3u * record->branches : 0);
+}
+
+static void put_parts(struct upmu_emit *emit, const struct upmu_record *record)
+{
+    const uint64_t single[] = {record->address, record->source, record->weight, record->transaction};
+    unsigned branches = record->parts & UPMU_PART_BRANCHES ? record->branches : 0, i;
+
+    upmu_emit_number(emit, record->parts & UPMU_LOG_PARTS, 2);
+    upmu_emit_number(emit, record->parts & UPMU_PART_RETIRE ? record->retire : 0, 2);
+    upmu_emit_number(emit, branches, 1);
+    upmu_emit_number(emit, record->exact, 3);
+    for (i = 0; i < sizeof single / sizeof single[0]; i++)
+        if (record->parts >> i & 1u)
+            upmu_emit_number(emit, single[i], 8);
+    for (i = 0; i < UPMU_RECORD_REGISTERS && record->parts & UPMU_PART_REGISTERS; i++)
+        upmu_emit_number(emit, record->registers[i], 8);
+    for (i = 0; i < branches; i++) {
+        upmu_emit_number(emit, record->branch[i].from, 8);
+        upmu_emit_number(emit, record->branch[i].to, 8);
+        upmu_emit_number(emit, record->branch[i].info, 8);
+    }
+}
+
+#else
+
+static bool is_precise(const struct upmu_record *record)
+{
+    (void)record;
+    return false;
+}
+
+static unsigned part_words(const struct upmu_record *record)
+{
+    (void)record;
+    return 0;
+}
+
+static void put_parts(struct upmu_emit *emit, const struct upmu_record *record)
+{
+    (void)emit, (void)record;
+}
+
+#endif
+
 static enum upmu_status log_sample(struct upmu_log *log, const struct upmu_record *record, unsigned source)
 {
     const struct upmu_sample *sample = record->sample;
     struct upmu_emit *emit = &log->emit;
+    bool precise = is_precise(record);
     unsigned values = upmu_bits_count(record->values), i;
-    enum upmu_status status =
-        record_begin(log, UPMU_LOG_SAMPLE, UPMU_LOG_SAMPLE_BYTES + 8u * (values + record->frames));
+    enum upmu_status status = record_begin(log, precise ? UPMU_LOG_PRECISE : UPMU_LOG_SAMPLE,
+                                           UPMU_LOG_SAMPLE_BYTES + 8u * (values + record->frames) +
+                                               (precise ? UPMU_LOG_PARTS_BYTES + 8u * part_words(record) : 0));
 
     if (status != UPMU_OK)
         return status;
@@ -257,6 +320,8 @@ static enum upmu_status log_sample(struct upmu_log *log, const struct upmu_recor
         upmu_emit_number(emit, record->value[i], 8);
     for (i = 0; i < record->frames; i++)
         upmu_emit_number(emit, record->frame[i], 8);
+    if (precise)
+        put_parts(emit, record);
     return record_end(log);
 }
 

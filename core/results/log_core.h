@@ -10,9 +10,18 @@
 #define UPMU_LOG_HEAD_BYTES 16u   /* bytes of a log before its first record: magic (8), version (8) */
 #define UPMU_LOG_RECORD_BYTES 8u  /* bytes of a record before its body: its length in bytes (4), its kind (4) */
 #define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and its callers' addresses */
+#define UPMU_LOG_PARTS_BYTES 8u   /* bytes of a precise sample's body between its callers and the words of its parts */
 #define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count record */
 #define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the whole record that ends a log */
 #define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record: a CRC-32 of the record */
+
+/* The kind of a record that is a precise sample: the body of a sample, then its parts.  Readers see UPMU_LOG_SAMPLE. */
+#define UPMU_LOG_PRECISE 9u
+
+/* Parts that logs keep. */
+#define UPMU_LOG_PARTS                                                                                                 \
+    (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
+     UPMU_PART_BRANCHES | UPMU_PART_RETIRE)
 
 /*
  * Return the value that the CRC of a record starts from: the number of the record in the log, added to the check of the

@@ -136,6 +136,31 @@ static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *s
     cursor->lacks |= frames > UPMU_LOG_FRAMES || sample->events == 0;
 }
 
+#if UPMU_PRECISE
+
+/* Read the parts of a precise sample. */
+static void take_sample_parts(struct log_cursor *cursor, struct upmu_log_sample *sample)
+{
+    uint64_t *const single[] = {&sample->address, &sample->data_source, &sample->weight, &sample->transaction};
+    unsigned branches, exact, i;
+
+    sample->parts = take_number16(cursor);
+    sample->retire = take_number16(cursor);
+    branches = (unsigned)take_bytes(cursor, 1);
+    exact = (unsigned)take_bytes(cursor, 3);
+    sample->exact = exact;
+    cursor->lacks |= sample->parts & ~UPMU_LOG_PARTS || exact > 1 ||
+                     (branches && !(sample->parts & UPMU_PART_BRANCHES)) ||
+                     (sample->retire && !(sample->parts & UPMU_PART_RETIRE));
+    for (i = 0; i < sizeof single / sizeof single[0]; i++)
+        if (sample->parts >> i & 1u)
+            *single[i] = take_number64(cursor);
+    take_words(cursor, &sample->registers, sample->parts & UPMU_PART_REGISTERS ? UPMU_RECORD_REGISTERS : 0);
+    take_words(cursor, &sample->branch, 3u * branches);
+}
+
+#endif
+
 static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
 {
     count->source = take_number16(cursor);
@@ -175,6 +200,13 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
     case UPMU_LOG_SAMPLE:
         take_log_sample(cursor, &item->of.sample);
         return true;
+#if UPMU_PRECISE
+    case UPMU_LOG_PRECISE:
+        item->kind = UPMU_LOG_SAMPLE;
+        take_log_sample(cursor, &item->of.sample);
+        take_sample_parts(cursor, &item->of.sample);
+        return true;
+#endif
     case UPMU_LOG_COUNT:
         take_count(cursor, &item->of.count);
         return true;

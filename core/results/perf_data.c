@@ -9,6 +9,7 @@
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
 #include "core/results/log_core.h"
+#include "core/results/perf_precise.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 
@@ -30,18 +31,25 @@
  */
 #define PERF_SAMPLE_BASIC (1u << 0 | 1u << 1 | 1u << 2 | 1u << 7 | 1u << 8 | 1u << 16)
 #define PERF_SAMPLE_CALLCHAIN (1u << 5)
+#define PERF_SAMPLE_ADDR (1u << 3)
+#define PERF_SAMPLE_BRANCH_STACK (1u << 11)
+#define PERF_SAMPLE_WEIGHT (1u << 14)
+#define PERF_SAMPLE_DATA_SRC (1u << 15)
+#define PERF_BRANCHES 0xbu /* PERF_SAMPLE_BRANCH_USER, _KERNEL and _ANY */
 #define PERF_RECORD_LOST 2u
 #define PERF_RECORD_COMM 3u
 #define PERF_RECORD_SAMPLE 9u
 #define PERF_RECORD_MMAP2 10u
 #define PERF_MISC_KERNEL 1u
 #define PERF_MISC_USER 2u
+#define PERF_MISC_EXACT_IP (1u << 14)
 #define PERF_CONTEXT_KERNEL (~UINT64_C(127)) /* -128 */
 #define PERF_CONTEXT_USER (~UINT64_C(511))   /* -512 */
 #define PERF_TRAILER_BYTES 32u
 #define PERF_PROTECTION 5u /* PROT_READ | PROT_EXEC */
 #define PERF_MAPPED 2u     /* MAP_PRIVATE */
 #define PERF_FEATURE_EVENT_DESC 12u
+#define PERF_FEATURE_BRANCH_STACK 15u /* without it perf report says that there are no branches */
 #define PERF_FEATURE_SAMPLE_TIME 21u
 #define PERF_KERNEL_NAME "[kernel.kallsyms]_text"
 #define PERF_PAGE UINT64_C(4095)
@@ -51,6 +59,109 @@ static bool is_user(const struct upmu_log_sample *sample)
 {
     return (sample->flags & UPMU_SAMPLE_USER) != 0;
 }
+
+/* ---- Parts of precise samples ---- */
+
+#if UPMU_PRECISE
+
+static bool has_part(const struct upmu_results_call *call, unsigned part)
+{
+    return call->parts & part;
+}
+
+/* Return the fields of samples, PERF_SAMPLE_..., for the parts that samples of the log have. */
+static unsigned perf_part_fields(const struct upmu_results_call *call)
+{
+    return (has_part(call, UPMU_PART_ADDRESS) ? PERF_SAMPLE_ADDR : 0) |
+           (has_part(call, UPMU_PART_BRANCHES) ? PERF_SAMPLE_BRANCH_STACK : 0) |
+           (has_part(call, UPMU_PART_WEIGHT) ? PERF_SAMPLE_WEIGHT : 0) |
+           (has_part(call, UPMU_PART_SOURCE) ? PERF_SAMPLE_DATA_SRC : 0);
+}
+
+static size_t perf_part_bytes(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
+{
+    return (has_part(call, UPMU_PART_ADDRESS) ? 8u : 0) + (has_part(call, UPMU_PART_WEIGHT) ? 8u : 0) +
+           (has_part(call, UPMU_PART_SOURCE) ? 8u : 0) +
+           (has_part(call, UPMU_PART_BRANCHES) ? 8u + 8u * (size_t)sample->branch.count : 0);
+}
+
+static unsigned perf_exact(const struct upmu_log_sample *sample)
+{
+    return sample->exact ? PERF_MISC_EXACT_IP : 0;
+}
+
+static void perf_address(struct upmu_emit *emit, const struct upmu_results_call *call,
+                         const struct upmu_log_sample *sample)
+{
+    if (has_part(call, UPMU_PART_ADDRESS))
+        upmu_emit_number(emit, sample->address, 8);
+}
+
+/* Write the parts that stand at the end of a sample.  A sample that lacks one has 0, or no branches. */
+static void perf_parts(struct upmu_emit *emit, const struct upmu_results_call *call,
+                       const struct upmu_log_sample *sample, unsigned kind)
+{
+    struct upmu_log_event event;
+    unsigned i;
+
+    if (!call->parts)
+        return;
+    (void)upmu_results_kind(call, kind, &event);
+    if (has_part(call, UPMU_PART_BRANCHES))
+        upmu_emit_number(emit, sample->branch.count / 3u, 8);
+    for (i = 0; i < sample->branch.count; i++)
+        upmu_emit_number(emit,
+                         i % 3u == 2 ? upmu_perf_branch_flags(upmu_log_word(sample->branch, i))
+                                     : upmu_log_word(sample->branch, i),
+                         8);
+    if (has_part(call, UPMU_PART_WEIGHT))
+        upmu_emit_number(emit, upmu_perf_weight(&event, sample->weight), 8);
+    if (has_part(call, UPMU_PART_SOURCE)) {
+        if (!(sample->parts & UPMU_PART_SOURCE))
+            event.pmu.length = 0; /* the source of this sample is not known */
+        upmu_emit_number(emit, upmu_perf_source(&event, sample->data_source), 8);
+    }
+}
+
+#else
+
+static bool has_part(const struct upmu_results_call *call, unsigned part)
+{
+    (void)call, (void)part;
+    return false;
+}
+
+static unsigned perf_part_fields(const struct upmu_results_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static size_t perf_part_bytes(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
+{
+    (void)call, (void)sample;
+    return 0;
+}
+
+static unsigned perf_exact(const struct upmu_log_sample *sample)
+{
+    (void)sample;
+    return 0;
+}
+
+static void perf_address(struct upmu_emit *emit, const struct upmu_results_call *call,
+                         const struct upmu_log_sample *sample)
+{
+    (void)emit, (void)call, (void)sample;
+}
+
+static void perf_parts(struct upmu_emit *emit, const struct upmu_results_call *call,
+                       const struct upmu_log_sample *sample, unsigned kind)
+{
+    (void)emit, (void)call, (void)sample, (void)kind;
+}
+
+#endif
 
 /* ---- Attributes ---- */
 
@@ -69,12 +180,18 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
     upmu_emit_number(emit, PERF_ATTRIBUTE_BYTES, 4);
     upmu_emit_number(emit, event.config, 8);
     upmu_emit_number(emit, event.frequency ? event.frequency : event.period, 8);
-    upmu_emit_number(emit, PERF_SAMPLE_BASIC | (call->frames ? PERF_SAMPLE_CALLCHAIN : 0), 8);
+    upmu_emit_number(emit, PERF_SAMPLE_BASIC | (call->frames ? PERF_SAMPLE_CALLCHAIN : 0) | perf_part_fields(call), 8);
     upmu_emit_zeros(emit, 8); /* read_format */
     upmu_emit_number(emit, flags, 8);
     upmu_emit_zeros(emit, 8); /* wakeup_events, bp_type */
     upmu_emit_number(emit, event.config1, 8);
-    upmu_emit_zeros(emit, PERF_ATTRIBUTE_BYTES - 64u); /* config2 to sig_data */
+    if (has_part(call, UPMU_PART_BRANCHES)) {
+        upmu_emit_zeros(emit, 8); /* config2 */
+        upmu_emit_number(emit, PERF_BRANCHES, 8);
+        upmu_emit_zeros(emit, PERF_ATTRIBUTE_BYTES - 80u); /* sample_regs_user to sig_data */
+    } else {
+        upmu_emit_zeros(emit, PERF_ATTRIBUTE_BYTES - 64u); /* config2 to sig_data */
+    }
 }
 
 /*
@@ -173,22 +290,24 @@ static void perf_sample(struct upmu_emit *emit, const struct upmu_results_call *
 
     if (!event) /* in a salvaged log, whose record of the event is missing */
         return;
-    perf_record(emit, PERF_RECORD_SAMPLE, is_user(sample) ? PERF_MISC_USER : PERF_MISC_KERNEL,
-                56 + (call->frames ? 24 + 8u * sample->frame.count : 0));
+    perf_record(emit, PERF_RECORD_SAMPLE, (is_user(sample) ? PERF_MISC_USER : PERF_MISC_KERNEL) | perf_exact(sample),
+                56 + (call->frames ? 24 + 8u * sample->frame.count : 0) + perf_part_bytes(call, sample));
     upmu_emit_number(emit, (uint64_t)(event - call->event) + 1, 8);
     upmu_emit_number(emit, sample->ip, 8);
     upmu_emit_number(emit, sample->process, 4);
     upmu_emit_number(emit, sample->thread, 4);
     upmu_emit_number(emit, sample->time_ns, 8);
+    perf_address(emit, call, sample);
     upmu_emit_number(emit, sample->cpu, 8);
     upmu_emit_number(emit, upmu_results_period(sample, event), 8);
-    if (!call->frames)
-        return;
-    upmu_emit_number(emit, 2 + sample->frame.count, 8);
-    upmu_emit_number(emit, is_user(sample) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL, 8);
-    upmu_emit_number(emit, sample->ip, 8);
-    for (i = 0; i < sample->frame.count; i++)
-        upmu_emit_number(emit, upmu_log_word(sample->frame, i), 8);
+    if (call->frames) {
+        upmu_emit_number(emit, 2 + sample->frame.count, 8);
+        upmu_emit_number(emit, is_user(sample) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL, 8);
+        upmu_emit_number(emit, sample->ip, 8);
+        for (i = 0; i < sample->frame.count; i++)
+            upmu_emit_number(emit, upmu_log_word(sample->frame, i), 8);
+    }
+    perf_parts(emit, call, sample, event->kind);
 }
 
 /*
@@ -333,14 +452,17 @@ static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
     records = count.length;
     perf_descriptions(&count, call);
     descriptions = count.length - records;
-    features = data + records + 2 * PERF_SECTION_BYTES;
+    features = data + records + (has_part(call, UPMU_PART_BRANCHES) ? 3 : 2) * PERF_SECTION_BYTES;
     upmu_emit_string(emit, "PERFILE2");
     upmu_emit_number(emit, PERF_HEADER_BYTES, 8);
     upmu_emit_number(emit, attribute, 8);
     perf_section(emit, attributes, call->kinds * attribute);
     perf_section(emit, data, records);
     perf_section(emit, 0, 0);
-    upmu_emit_number(emit, UINT64_C(1) << PERF_FEATURE_EVENT_DESC | UINT64_C(1) << PERF_FEATURE_SAMPLE_TIME, 8);
+    upmu_emit_number(emit,
+                     UINT64_C(1) << PERF_FEATURE_EVENT_DESC | UINT64_C(1) << PERF_FEATURE_SAMPLE_TIME |
+                         (uint64_t)has_part(call, UPMU_PART_BRANCHES) << PERF_FEATURE_BRANCH_STACK,
+                     8);
     upmu_emit_zeros(emit, 24);
     for (kind = 0; kind < call->kinds; kind++)
         (void)perf_identifiers(emit, call, kind);
@@ -351,6 +473,8 @@ static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
     }
     perf_records(emit, call);
     perf_section(emit, features, descriptions);
+    if (has_part(call, UPMU_PART_BRANCHES))
+        perf_section(emit, features + descriptions, 0);
     perf_section(emit, features + descriptions, 16);
     perf_descriptions(emit, call);
     perf_times(emit, call);

@@ -507,6 +507,9 @@ static enum upmu_status look_through(struct upmu_results_call *call)
         if (item.kind != UPMU_LOG_SAMPLE)
             continue;
         call->frames |= item.of.sample.frame.count != 0;
+#if UPMU_PRECISE
+        call->parts |= item.of.sample.parts;
+#endif
         unknown = events_unknown(call, &item.of.sample);
         status = !unknown || call->results->salvage ? UPMU_OK : UPMU_ERR_DAMAGED;
         call->lost += unknown;

@@ -63,6 +63,9 @@ struct upmu_results_call {
     uint64_t begin_ns, end_ns;
     bool by_symbol;      /* for the comparison of stacks, all addresses of one symbol are the same */
     bool frames;         /* at least one sample of the log has callers' addresses */
+#if UPMU_PRECISE
+    unsigned parts; /* UPMU_PART_…: those that at least one sample of the log has */
+#endif
     struct upmu_log_text machine;
 };
 

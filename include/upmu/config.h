@@ -182,8 +182,7 @@
 #define UPMU_GROUPS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
 
-/* Worlds: events of host and guests are counted apart (upmu/world.h).  0: all sessions count in both; the calls return
-   UPMU_ERR_COMPILED_OUT. */
+/* Worlds: host and guests are counted apart (upmu/world.h).  0: all sessions count in both; ..._COMPILED_OUT. */
 #ifndef UPMU_WORLDS
 #define UPMU_WORLDS UPMU_IS_FULL
 #endif
@@ -199,14 +198,17 @@
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
 #endif
 
-/* Branch records in registers: the last branches of a CPU (upmu/branches.h).  0: the calls return
-   UPMU_ERR_COMPILED_OUT. */
+/* Branch records in registers (upmu/branches.h).  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_BRANCHES
 #define UPMU_BRANCHES (UPMU_IS_FULL && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD))
 #endif
 
-/* Units outside the cores: memory controllers, cache slices, links, a host's own devices (upmu/unit.h).  0: no function
-   of unit.h is compiled in. */
+/* Precise samples (PEBS): readers of records, parts in logs and perf.data.  No session starts such samples yet. */
+#ifndef UPMU_PRECISE
+#define UPMU_PRECISE (UPMU_BACKEND_X86_CORE && UPMU_SAMPLING)
+#endif
+
+/* Units outside the cores: memory controllers, links, a host's devices (upmu/unit.h).  0: nothing is compiled in. */
 #ifndef UPMU_UNCORE
 #define UPMU_UNCORE (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -216,8 +218,7 @@
 #define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES && UPMU_EVENTS_ALL)
 #endif
 
-/* The allow-list of registers, for kernels that write registers for programs (upmu/permit.h).  0: no function of
-   permit.h is compiled in. */
+/* The allow-list of registers that kernels write for programs (upmu/permit.h).  0: none of it is compiled in. */
 #ifndef UPMU_PERMIT
 #define UPMU_PERMIT UPMU_IS_FULL
 #endif
@@ -243,8 +244,7 @@
 #define UPMU_TRACE 0
 #endif
 
-/* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER (docs/PORTING.md), so that there are no
-   indirect calls. */
+/* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER (docs/PORTING.md): no indirect calls. */
 #ifndef UPMU_PORT_STATIC
 #define UPMU_PORT_STATIC 0
 #endif

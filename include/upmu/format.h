@@ -125,6 +125,21 @@ struct upmu_callers {
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers);
 
+/* Parts of a precise sample, one that the hardware itself has stored: bits of upmu_record.parts. */
+#define UPMU_PART_ADDRESS (1u << 0)     /* address: linear address of the data that the instruction accessed */
+#define UPMU_PART_SOURCE (1u << 1)      /* source: the CPU's code of the place where it found the data */
+#define UPMU_PART_WEIGHT (1u << 2)      /* weight: cycles of the access */
+#define UPMU_PART_TRANSACTION (1u << 3) /* transaction: cycles and abort reasons (the hardware's tuning word) */
+#define UPMU_PART_REGISTERS (1u << 4)   /* registers */
+#define UPMU_PART_BRANCHES (1u << 5)    /* branch, branches */
+#define UPMU_PART_COUNTERS (1u << 6)    /* values of counters: they are no part of an upmu_record yet */
+#define UPMU_PART_RETIRE (1u << 7)      /* retire: cycles from the retirement before to this one */
+
+/* The number of a precise sample's registers: flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8 to r15, in this order. */
+#define UPMU_RECORD_REGISTERS 18u
+
+struct upmu_branch;
+
 /*
  * A record of the ring, read in place: its pointers lead into the ring, and are valid until upmu_ring_drop().
  */
@@ -141,6 +156,17 @@ struct upmu_record {
     const uint64_t *value;  /* a count for each bit of `values`, the lowest bit first */
     const uint64_t *frame;  /* return addresses of the callers, the nearest first */
     unsigned frames;        /* number of addresses in `frame` */
+#if UPMU_PRECISE
+    /* Of a precise sample, which a host's own driver has taken, for upmu_log_sample().  upmu_ring_view() sets them to
+       0. */
+    uint16_t parts;         /* UPMU_PART_…: which of the members below are valid */
+    uint16_t retire;
+    bool exact;             /* sample->ip is the sampled instruction itself */
+    uint64_t address, source, weight, transaction; /* raw words */
+    const uint64_t *registers;        /* UPMU_RECORD_REGISTERS of them */
+    const struct upmu_branch *branch; /* the last branches before the sample, the newest first */
+    unsigned branches;                /* number of `branch`; at most 255 */
+#endif
 };
 
 /*

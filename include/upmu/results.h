@@ -113,9 +113,10 @@ enum upmu_status upmu_log_mapping(struct upmu_log *log, uint32_t process, uint64
                                   uint64_t offset, const char *name);
 
 /*
- * Add a record of a session's ring, as upmu_ring_view() gave it.  `source` is the number that upmu_log_session() had
- * for the session.  If the log's buffer has no room for the record, the record is counted in log->cut, which the log's
- * end states, and the call returns UPMU_OK.
+ * Add a record of a session's ring, as upmu_ring_view() gave it, or a precise sample of the host's own driver: the
+ * parts that record->parts names, and record->exact, are kept where the build has UPMU_PRECISE.  `source` is the number
+ * that upmu_log_session() had for the session.  If the log's buffer has no room for the record, the record is counted
+ * in log->cut, which the log's end states, and the call returns UPMU_OK.
  *
  * Returns UPMU_OK, UPMU_ERR_WRITE, UPMU_ERR_STATE or UPMU_ERR_COMPILED_OUT.
  * Context: any.
@@ -156,7 +157,7 @@ enum upmu_log_kind {
     UPMU_LOG_SAMPLE = 6,
     UPMU_LOG_COUNT = 7,
     UPMU_LOG_END = 8
-};
+}; /* a log's records of kind 9, samples with parts, are read as UPMU_LOG_SAMPLE */
 
 /* A text inside the bytes of a log, without a NUL at its end. */
 struct upmu_log_text {
@@ -224,6 +225,14 @@ struct upmu_log_sample {
     uint64_t period;             /* upmu_record.last_reset: the period that ended; 0: not known */
     struct upmu_log_words value; /* a count for each bit of `values`, the lowest bit first */
     struct upmu_log_words frame; /* return addresses of the callers of `ip`, the nearest first */
+#if UPMU_PRECISE
+    /* Parts of a precise sample, as in upmu_record; 0 for other samples.  UPMU_PART_COUNTERS is not in logs. */
+    uint16_t parts, retire;
+    bool exact;
+    uint64_t address, data_source, weight, transaction; /* data_source: upmu_record.source */
+    struct upmu_log_words registers; /* UPMU_RECORD_REGISTERS */
+    struct upmu_log_words branch;    /* three words for each branch: source, target, information */
+#endif
 };
 
 /* The count of an event. */

@@ -219,6 +219,14 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(ACK_UNFREEZES, 1, "STATUS_RESET[59] lets counters go on (never)", "SDM 18.2.4.1")                           \
     R(SET_IS_SILENT, 1, "STATUS_SET raises no PMI (does)", "SDM 18.2.4.2")                                        \
     R(PEBS_RECORDS, 1, "a PEBS counter writes records instead of status (sets status)", "SDM 18.4.2, 18.4.4")     \
+    R(PEBS_ARMS, 1, "an overflow arms PEBS, the next event is recorded (the overflow's)", "SDM 18.4.4")               \
+    R(PEBS_REDUCED, 1, "PREC_DIST, fixed 0: the event that overflows is recorded (the next)", "LX ds.c; SDM 18.4.4")  \
+    R(PEBS_RELOADS, 1, "a record loads the counter with its reset value (does not)", "LX ds.c; SDM 18.4.4")           \
+    R(PEBS_COLLIDES, 1, "formats 0 to 2: one record for all that have overflowed (one each)", "LX ds.c")              \
+    R(PEBS_FULL, 1, "a full buffer gets no more records (gets them)", "SDM 18.4.4; LX patches arch-PEBS")             \
+    R(PEBS_STRAY, 1, "PEBS_ENABLE cleared under a running counter: a PMI (none)", "LX core.c intel_pmu_disable_event") \
+    R(HAZARD_PEBS_HIDDEN, 0, "at the threshold the counter's status bit is set (bit 62 or 54)", "LX core.c") \
+    R(HAZARD_PEBS_NO_STATUS, 0, "formats 1 and 2: records name no counter (name them)", "LX ds.c")                    \
     R(LVTPC_MASKS, 1, "delivery masks LVTPC (does not)", "SDM 10.5.1; Linux kvm/lapic.c")                         \
     R(LVTPC_DROPS, 1, "a PMI under a masked LVTPC is dropped (latched)", "KVM")                                   \
     R(NMI_PENDS, 1, "an NMI inside an NMI pends, one at most (lost)", "SDM 6.7.1")                                \
@@ -250,6 +258,12 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort, and again without its bit (once)", "LX lbr.c lbr_double_abort") \
     R(LBR_HOOKS, 1, "a hook's call and return are branches, too (are not)", "LX lbr.c")                            \
     R(CHECK_LBR_READ, 1, "violation: an entry is accessed while branches are recorded", "LX lbr.c")                \
+    R(CHECK_PEBS_MEMORY, 1, "violation: a record or its area in memory that is not mapped", "SDM 18.4.4") \
+    R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
+    R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
+    R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
+    R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
+    R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
     R(CHECK_RUNNING_SELECT, 1, "violation: change of a running counter's select", "SDM 18.2.1.1")                 \
@@ -412,6 +426,11 @@ struct upmu_sim_burst {
     uint64_t ip_step;                             /* bytes from the address of an instruction to the next one's */
     uint32_t ip_loop;                             /* each so many instructions begin at `ip` again; 0: never */
     uint64_t sp;
+    /* Contents of PEBS records, besides `ip` and `sp`. Instruction k, from 0 on, accesses `data + k * data_step`. */
+    uint64_t data, data_step;
+    uint64_t data_source, latency, transaction; /* raw words */
+    uint64_t retire;                            /* latency of the retirement, where records have it */
+    const uint64_t *registers;                  /* 18: flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8 to r15; NULL: 0 */
 };
 
 /* Kinds of branches. */
@@ -506,6 +525,20 @@ struct upmu_sim_access {
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
 
+/* Kinds of accesses of PEBS to memory, added up. */
+enum upmu_sim_memory_kind {
+    UPMU_SIM_MEMORY_READ = 0,
+    UPMU_SIM_MEMORY_WRITE = 1,
+    UPMU_SIM_MEMORY_PHYSICAL = 2 /* `address` is physical (architectural PEBS); otherwise linear */
+};
+
+/*
+ * The memory of the host, where PEBS finds the debug store area and stores records (sim->memory). Copies `bytes`, which
+ * has `length` bytes, to or from `address`. Returns false if no memory is there, which is a violation.
+ */
+typedef bool upmu_sim_memory(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address,
+                             uint8_t *bytes, uint32_t length);
+
 /* A mistake of a caller of the hooks, which is the library or a test: of the check `text`, at which access. */
 struct upmu_sim_violation {
     const char *text; /* static */
@@ -522,8 +555,8 @@ struct upmu_sim_counter {
     uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
     uint64_t wraps;       /* how often the counter has overflowed so far */
     uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
-    uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
+    uint8_t pebs;         /* PEBS: 1: an overflow has armed the counter; 2: its record is due */
     bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */
 };
 
@@ -587,6 +620,7 @@ struct upmu_sim_cpu {
     uint64_t metric_sum[UPMU_SIM_METRICS]; /* by metric: sum of slots times its share in 255ths since the write */
     uint64_t metric_slots;
     bool metrics_wrong; /* fixed 3 was written and PERF_METRICS not after it */
+    bool pebs_due;      /* a counter's PEBS record is due */
     uint8_t magic;      /* AAK100: 1: the 4 special selects run; 2: they ran, and were stopped */
     struct upmu_sim_p4 p4;
     struct upmu_sim_amd amd;
@@ -605,8 +639,7 @@ struct upmu_sim_cpu {
     uint32_t foreign;                        /* how many of `interrupts` were, also, foreign NMIs */
     uint32_t merged;                         /* how often a counter's and a foreign NMI became one NMI */
     uint32_t ibs_requests;                   /* interrupts requested by IBS */
-    uint32_t pebs_records;
-    uint32_t pebs_threshold; /* from this number of PEBS records on, status bit 62 and a PMI; 0: never */
+    uint32_t pebs_records;                   /* records stored */
 };
 
 struct upmu_sim {
@@ -622,6 +655,7 @@ struct upmu_sim {
     upmu_sim_deliver *deliver;
     upmu_sim_on_access *before_access;
     upmu_sim_on_access *after_access;
+    upmu_sim_memory *memory;    /* NULL: there is no memory for PEBS */
     uint32_t fault_at;          /* number of the first access that faults and has no effect; 0: none */
     uint32_t fault_until;       /* number of the last one; below fault_at: only fault_at itself */
     uint32_t fault_address;     /* each access to this address faults, except RDPMC */

@@ -388,3 +388,15 @@ bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned index, uint32_t msr,
     *place = value;
     return true;
 }
+
+void upmu_sim_branches_entry(const struct upmu_sim *sim, unsigned index, unsigned entry, uint64_t out[3])
+{
+    const struct sim_stack *stack = &stacks[kind_of(sim_is(sim, index))];
+    const struct upmu_sim_lbr *lbr = &sim->cpu[index].lbr;
+    unsigned at = stack->top ? ((unsigned)lbr->top - entry) & (stack->depth - 1u) : entry;
+    bool exists = kind_of(sim_is(sim, index)) != STACK_NONE && entry < stack->depth;
+
+    out[0] = exists ? lbr->from[at] : 0;
+    out[1] = exists ? lbr->to[at] : 0;
+    out[2] = exists ? lbr->info[at] : 0;
+}

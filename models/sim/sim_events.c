@@ -131,17 +131,36 @@ static uint64_t next_cut(struct sim_run *run)
     return cut;
 }
 
+/* Return the number of instructions of the burst that have retired. */
+static uint64_t sim_retired(const struct sim_run *run)
+{
+    return run->burst->instructions != 0 ? sim_happened(run->burst->instructions, run->step, run->span) : run->step;
+}
+
+/* Return the address of an instruction of the burst, by its number from 0 on. */
+static uint64_t instruction_at(const struct upmu_sim_burst *burst, uint64_t number)
+{
+    if (burst->ip_loop != 0)
+        number -= upmu_sim_divide(number, burst->ip_loop) * burst->ip_loop;
+    return burst->ip + burst->ip_step * number;
+}
+
 static void sim_locate(const struct sim_run *run)
 {
-    const struct upmu_sim_burst *burst = run->burst;
     struct upmu_sim_interrupt *where = &run->sim->cpu[run->from].where;
-    uint64_t retired = burst->instructions != 0 ? sim_happened(burst->instructions, run->step, run->span) : run->step;
 
-    if (burst->ip_loop != 0)
-        retired -= upmu_sim_divide(retired, burst->ip_loop) * burst->ip_loop;
-    where->ip = burst->ip + burst->ip_step * retired;
-    where->sp = burst->sp;
-    where->user = burst->user;
+    where->ip = instruction_at(run->burst, sim_retired(run));
+    where->sp = run->burst->sp;
+    where->user = run->burst->user;
+}
+
+/* Store the PEBS records of events that were reached: of the instruction that has just retired. */
+static void store_records(const struct sim_run *run, unsigned cpu)
+{
+    uint64_t retired = sim_retired(run), number = retired != 0 ? retired - 1u : 0;
+
+    upmu_sim_pebs_store(run->sim, cpu, run->burst, number, instruction_at(run->burst, number),
+                        instruction_at(run->burst, retired));
 }
 
 static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
@@ -177,6 +196,9 @@ static void run_up_to(struct sim_run *run, uint64_t cut)
     sim_locate(run);
     if (sim_is_amd(sim))
         upmu_sim_amd_ibs_fill(sim, run->from);
+    for (unsigned cpu = 0; cpu < sim->cpus; cpu++)
+        if (sim_concerned(run, cpu) && sim->cpu[cpu].pebs_due)
+            store_records(run, cpu);
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
         if (sim_concerned(run, cpu))
             upmu_sim_poll(sim, cpu);

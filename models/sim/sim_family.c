@@ -71,6 +71,8 @@ uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned
         return upmu_sim_p4_room(sim, cpu, counter);
     if (sim_is_amd(sim))
         return upmu_sim_amd_room(sim, cpu, counter);
+    if (upmu_sim_pebs_waits(sim, cpu, counter))
+        return 1;
     left = sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value;
     return left == ~UINT64_C(0) ? left : left + 1u; /* 64 bits, value 0: 2^64 does not fit, so one less */
 }
@@ -91,13 +93,16 @@ void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, u
         return;
     }
     counter->value += count;
+    if (count != 0)
+        upmu_sim_pebs_count(sim, cpu, index);
     upmu_sim_intel_side_effects(sim, cpu, index, count);
     if (index == UPMU_SIM_FIXED + 3)
         upmu_sim_intel_metrics(sim, cpu, count, burst);
     if (counter->value > mask) {
         counter->value &= mask;
         counter->wraps++;
-        upmu_sim_intel_overflow(sim, cpu, index);
+        if (!upmu_sim_pebs_overflow(sim, cpu, index))
+            upmu_sim_intel_overflow(sim, cpu, index);
     }
 }
 

@@ -111,7 +111,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
 
         cpu->counter[i].value = garbage ? GARBAGE + i : 0;
         cpu->counter[i].late = 0;
-        cpu->counter[i].pebs_reset = 0;
+        cpu->counter[i].pebs = 0;
         cpu->counter[i].selected_new = false;
     }
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
@@ -123,7 +123,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
     for (unsigned i = 0; i < UPMU_SIM_METRICS; i++)
         cpu->metric_sum[i] = 0;
     cpu->metric_slots = 0;
-    cpu->metrics_wrong = false;
+    cpu->metrics_wrong = cpu->pebs_due = false;
     cpu->fixed_ctrl = 0;
     cpu->global_ctrl = 0;
     if (sim_has_global(sim, index) && sim_on(sim, UPMU_SIM_RULE_RESET_GLOBAL))

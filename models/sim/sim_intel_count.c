@@ -283,7 +283,7 @@ void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned index, unsigned 
 
 /* ---- Overflow ---- */
 
-static void sim_freeze(struct upmu_sim *sim, unsigned index)
+void upmu_sim_intel_freeze(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     unsigned version = sim_is(sim, index)->version;
@@ -303,31 +303,6 @@ static void sim_freeze(struct upmu_sim *sim, unsigned index)
         else
             cpu->debugctl &= ~SIM_DEBUGCTL_LBR;
     }
-}
-
-/*
- * If an overflowed counter writes PEBS records: count a record, load the counter with its pebs_reset and clear its
- * status bit; from pebs_threshold records on also set status bit 62, freeze and request a PMI (SDM 18.4.2, 18.4.4).
- * Returns false: the counter writes no records, and the overflow has its usual effects.
- */
-static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
-{
-    struct upmu_sim_cpu *cpu = &sim->cpu[index];
-
-    /* Only with baseline PEBS is bit 32 + i of PEBS_ENABLE for fixed counter i; without it is for load latency. */
-    if (counter >= UPMU_SIM_FIXED && !(sim_is(sim, index)->capabilities & SIM_CAP_BASELINE))
-        return false;
-    if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
-        return false;
-    cpu->counter[counter].value = cpu->counter[counter].pebs_reset & sim_width_mask(sim_is(sim, index), counter);
-    cpu->status &= ~sim_global_bit(counter);
-    cpu->pebs_records++;
-    if (cpu->pebs_threshold != 0 && cpu->pebs_records >= cpu->pebs_threshold) {
-        cpu->status |= SIM_STATUS_DS;
-        sim_freeze(sim, index);
-        upmu_sim_request_pmi(sim, index);
-    }
-    return true;
 }
 
 /*
@@ -351,7 +326,7 @@ void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned coun
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     bool wants_pmi = upmu_sim_intel_config(sim, index, counter) & SIM_SELECT_INT;
 
-    if (pebs_record(sim, index, counter) || reload_counters(sim, index, counter))
+    if (reload_counters(sim, index, counter))
         return;
     if (sim_has_global(sim, index) && (wants_pmi || sim_on(sim, UPMU_SIM_RULE_STATUS_WITHOUT_INT))) {
         if (sim->status_lag != 0)
@@ -363,7 +338,7 @@ void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned coun
         sim_on(sim, UPMU_SIM_RULE_HAZARD_FIXED2))
         cpu->sticky_armed = true;
     if (wants_pmi || !sim_on(sim, UPMU_SIM_RULE_FREEZE_NEEDS_INT))
-        sim_freeze(sim, index);
+        upmu_sim_intel_freeze(sim, index);
     if ((wants_pmi && sim_on(sim, UPMU_SIM_RULE_INT_REQUESTS_PMI)) ||
         (!wants_pmi && !sim_on(sim, UPMU_SIM_RULE_INT_NEEDED)))
         upmu_sim_request_pmi(sim, index);

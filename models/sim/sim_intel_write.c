@@ -207,6 +207,7 @@ static bool sim_write_global_ctrl(struct upmu_sim *sim, unsigned index, uint64_t
     sim_watch_magic(cpu, value & mask);
     cpu->global_ctrl = value & mask;
     sim_started(sim, index);
+    upmu_sim_pebs_start(sim, index);
     return true;
 }
 
@@ -302,8 +303,15 @@ static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t
         mask |= SIM_BIT(63);
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
         return false;
-    sim->cpu[index].pebs_enable = value;
+    upmu_sim_pebs_enable(sim, index, value);
     return true;
+}
+
+/* Return the bits of PEBS_DATA_CFG that can be set: from format 6 on those of counters and metrics, too. */
+static uint64_t sim_data_config_writable(const struct upmu_sim_profile *profile)
+{
+    return UINT64_C(0xff00000f) |
+           (SIM_CAP_PEBS_FORMAT(profile->capabilities) >= 6 ? UINT64_C(0x00ffffff00000030) : 0);
 }
 
 static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
@@ -417,9 +425,9 @@ static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr
     case SIM_MSR_PEBS_ENABLE:
         return sim_write_pebs_enable(sim, index, value);
     case SIM_MSR_PEBS_DATA_CFG:
-        if (value & ~UINT64_C(0xff00000f) && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
+        if (value & ~sim_data_config_writable(sim_is(sim, index)) && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
             return false;
-        cpu->pebs_data_cfg = value;
+        upmu_sim_pebs_data_config(sim, index, value);
         return true;
     default: /* SIM_MSR_DS_AREA */
         if (!sim_canonical(value) && sim_on(sim, UPMU_SIM_RULE_DS_CANONICAL))

@@ -15,6 +15,7 @@
  *   sim_p4_profiles.c  which Pentium 4s, their CPUID
  *   sim_amd*.c         AMD (sim_amd.h)
  *   sim_branches.c     branch records of Intel and AMD
+ *   sim_pebs.c         precise samples of Intel (PEBS)
  *   sim_family.c       calls the functions of the CPU's family: Intel core, Pentium 4 or AMD
  *   sim_profiles.c     which CPUs of Intel, without Pentium 4s
  *   sim_cpuid.c        their CPUID
@@ -89,6 +90,7 @@
 #define SIM_CAP_FULL_WRITE (1u << 13)
 #define SIM_CAP_BASELINE (1u << 14)
 #define SIM_CAP_METRICS (1u << 15)
+#define SIM_CAP_TIMING (1u << 17)
 #define SIM_CAP_METRICS_CLEAR (1u << 19)
 
 static inline bool sim_on(const struct upmu_sim *sim, enum upmu_sim_rule_id rule)
@@ -403,10 +405,11 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
 uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                               const struct upmu_sim_burst *burst);
 
-/*
- * Do what an overflow of the counter does: a PEBS record or reload, or else status bit, freeze and interrupt request.
- */
+/* Do what the overflow of a counter without PEBS does: a reload, or else status bit, freeze and interrupt request. */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Stop counters and branch records, if DEBUGCTL says that an interrupt of a counter does so. */
+void upmu_sim_intel_freeze(struct upmu_sim *sim, unsigned cpu);
 
 /*
  * Return the payload register that the event of a select uses, as the first row of profile->payload with its address;
@@ -451,5 +454,31 @@ bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
 
 /* Record a violation if an MSR is an entry of AMD's branch stack, and branches are being recorded. */
 void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+/* Copy source, target and information of an entry of Intel's stack, 0 the newest; zeros if the stack has fewer. */
+void upmu_sim_branches_entry(const struct upmu_sim *sim, unsigned cpu, unsigned entry, uint64_t out[3]);
+
+/* sim_pebs.c */
+
+/*
+ * A counter has overflowed: does it store records? If so it is armed, and its overflow sets no status bit and requests
+ * no interrupt. The second function: is the counter armed, so that its next event is recorded? The third says that the
+ * counter has had an event.
+ */
+bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+bool upmu_sim_pebs_waits(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+void upmu_sim_pebs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/*
+ * Store the records that are due: instruction `number` (from 0) of the burst, at `ip`, has just retired, and `next_ip`
+ * comes next.
+ */
+void upmu_sim_pebs_store(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst, uint64_t number,
+                         uint64_t ip, uint64_t next_ip);
+
+/* Write PEBS_ENABLE and PEBS_DATA_CFG; check the buffer after a write of GLOBAL_CTRL. */
+void upmu_sim_pebs_enable(struct upmu_sim *sim, unsigned cpu, uint64_t value);
+void upmu_sim_pebs_data_config(struct upmu_sim *sim, unsigned cpu, uint64_t value);
+void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned cpu);
 
 #endif

@@ -53,6 +53,11 @@ def take_text(body, at):
     return body[at + 2:at + 2 + length].decode(), at + 2 + length
 
 
+# Codes of the data source of Skylake's load latency, and what perf says of them.
+SOURCES = {1: "LVL L1 hit|SNP None", 3: "LVL L2 hit|SNP None", 4: "LVL L3 hit|SNP None", 7: "LVL L3 hit|SNP HitM",
+           10: "LVL Local RAM hit|SNP Hit", 15: "LVL Uncached hit|SNP None"}
+
+
 def read_log(log):
     """Names of events, symbols, samples as (event, ip), totals: from docs/RESULTS.md."""
     assert log[:16] == b"upmu-log" + struct.pack("<Q", 2), "the head"
@@ -270,8 +275,8 @@ def convert_makes_the_same_of_the_log():
     return complaints + ([] if f"{len(content('text').split(chr(10).encode())) - 3:,} samples" in output else [output])
 
 
-def made_log(events, samples):
-    """A log in which each event is of a source and a kind of its own, from docs/RESULTS.md."""
+def log_of(bodies, samples):
+    """A log of these records (kind, body) between the machine's and the end."""
     parts, first, records = [b"upmu-log" + struct.pack("<Q", 2)], 0, 0
 
     def add(kind, body):
@@ -283,12 +288,17 @@ def made_log(events, samples):
         parts.append(record + struct.pack("<I", check))
 
     add(1, struct.pack("<QIH", 5, 512, 0))
-    for i in range(events):
-        add(EVENT, struct.pack("<HHBBI16xQ16xQ16xHHH", i, 0, 0, 0, 3, i, 1000, 0, 0, 0))
-    for i in range(samples):
-        add(SAMPLE, struct.pack("<HHHHII16xQQQQQ", i % events, 0, 0, 0, 0, 1, 0x1000, 0, i, 0, 0))
+    for kind, body in bodies:
+        add(kind, body)
     add(END, struct.pack("<QQQQQ", records, samples, 0, 0, 9))
     return b"".join(parts)
+
+
+def made_log(events, samples):
+    """A log in which each event is of a source and a kind of its own, from docs/RESULTS.md."""
+    bodies = [(EVENT, struct.pack("<HHBBI16xQ16xQ16xHHH", i, 0, 0, 0, 3, i, 1000, 0, 0, 0)) for i in range(events)]
+    bodies += [(SAMPLE, struct.pack("<HHHHII16xQQQQQ", i % events, 0, 0, 0, 0, 1, 0x1000, 0, i, 0, 0)) for i in range(samples)]
+    return log_of(bodies, samples)
 
 
 @check
@@ -312,6 +322,38 @@ def work_of_each_form_grows_linearly_with_the_events_of_a_log():
             cost.append(int(found[1]))
         complaints += [] if cost[1] < 14 * cost[0] else [f"{form}: {cost[0]} and {cost[1]} instructions"]
     return complaints
+
+
+@check
+def perf_shows_the_parts_of_precise_samples():
+    """Addresses, weights, sources and the branches of samples that stand in a log as docs/RESULTS.md says."""
+    recorded()
+    bodies = [(EVENT, struct.pack("<HHBBI16xQ16xQ16xH4sH3sH", 0, 0, 0, 0, 3, 0x5301cd, 1000, 4, b"load", 3, b"skl", 0))]
+    wanted = []
+    for i in range(60):
+        code, count = list(SOURCES)[i % len(SOURCES)], i % 33
+        branches = [(0x400000 + 16 * k, 0x400100 + 16 * (i % 5), (k & 1) << 63 | k) for k in range(count)]
+        body = struct.pack("<HHHHIIIIIIQQQQQ", 0, 0, 1, 0, 0, 1, 7, 8, 0, 0, 0x400800 + i, 0, 1000 * i, 0, 1000)
+        body += struct.pack("<HHBB2xQQQ", 1 | 2 | 4 | 32, 0, count, 1, 0x7fff00000000 + i, code | (i & 1) << 4 | (i >> 1 & 1) << 5,
+                            200 + i)
+        bodies.append((9, body + b"".join(struct.pack("<QQQ", *branch) for branch in branches)))
+        what = f"OP LOAD|{SOURCES[code]}|TLB {'L2 miss' if i & 1 else 'L1 or L2 hit'}|LCK {'Yes' if i & 2 else 'No'}"
+        wanted.append((0x400800 + i, 0x7fff00000000 + i, 200 + i, what,
+                       tuple((source, target, "M" if info >> 63 else "P", info & 0xffff) for source, target, info in branches)))
+    with open(os.path.join(WORK, "precise"), "wb") as file:
+        file.write(log_of(bodies, len(wanted)))
+    tool("convert", "precise", "--perf", "perf-precise")
+    found = []
+    for line in perf("script", "-F", "ip,addr,weight,data_src,brstack", data="perf-precise").split("\n"):
+        row = re.match(r"\s*([0-9a-f]+)\s+[0-9a-f]+ \|(.*?)\|BLK +N/A\s+(\d+)\s+([0-9a-f]+)(.*)", line)
+        if row:  # the level stands there twice, by an old field and by a new one: "L1 or L1 hit"
+            found.append((int(row[4], 16), int(row[1], 16), int(row[3]), re.sub(r"LVL (.*?) or .*? hit", r"LVL \1 hit", row[2]),
+                          tuple((int(a, 16), int(b, 16), flag, int(cycles)) for a, b, flag, cycles in
+                                re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP])/-/-/(\d+)", row[5]))))
+    complaints = expect("perf script: samples", len(found), len(wanted))
+    complaints += [f"perf script: {row}" for row, should in zip(found, wanted) if row != should][:5]
+    history = perf("report", "--stdio", "--branch-history", "-n", "--percent-limit", "0", data="perf-precise")
+    return complaints + ([] if "no callchain or branch data" not in history else ["perf report finds no branches"])
 
 
 @check

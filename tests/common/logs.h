@@ -14,6 +14,7 @@ struct made_log {
     size_t length, record;
     uint64_t records, samples;
     uint32_t first_check;
+    const char *pmu; /* of events; NULL: "made" */
 };
 
 /* CRC-32 of zlib, bit by bit, from a start value. */
@@ -83,6 +84,7 @@ static inline void made_open(struct made_log *log, const char *machine)
 {
     log->length = 0;
     log->records = log->samples = 0;
+    log->pmu = NULL;
     memcpy(log->bytes, "upmu-log", 8);
     log->length = 8;
     made_put(log, 2, 8);
@@ -108,7 +110,7 @@ static inline void made_event(struct made_log *log, unsigned source, unsigned ev
     made_put(log, period, 8);
     made_put(log, 0, 16);
     made_text(log, name);
-    made_text(log, "made");
+    made_text(log, log->pmu ? log->pmu : "made");
     made_text(log, "");
     made_end(log);
 }
@@ -150,11 +152,29 @@ struct made_sample {
     uint64_t ip, time_ns, period;
     unsigned frames;
     uint64_t frame[8];
+    unsigned parts, retire, exact, branches; /* a precise sample, if parts or exact is not 0 */
+    uint64_t part[4], registers[18], branch[3 * 8];
 };
+
+/* What stands behind the callers of a precise sample. */
+static inline void made_parts(struct made_log *log, const struct made_sample *sample)
+{
+    made_put(log, sample->parts, 2);
+    made_put(log, sample->retire, 2);
+    made_put(log, sample->branches, 1);
+    made_put(log, sample->exact, 3);
+    for (unsigned i = 0; i < 4; i++)
+        if (sample->parts >> i & 1)
+            made_put(log, sample->part[i], 8);
+    for (unsigned i = 0; i < 18 && sample->parts & 16; i++)
+        made_put(log, sample->registers[i], 8);
+    for (unsigned i = 0; i < 3 * sample->branches; i++)
+        made_put(log, sample->branch[i], 8);
+}
 
 static inline void made_sample(struct made_log *log, const struct made_sample *sample)
 {
-    made_begin(log, 6);
+    made_begin(log, sample->parts || sample->exact ? 9 : 6);
     made_put(log, sample->source, 2);
     made_put(log, 0, 2);
     made_put(log, sample->flags, 2);
@@ -172,6 +192,8 @@ static inline void made_sample(struct made_log *log, const struct made_sample *s
     made_put(log, sample->period, 8);
     for (unsigned i = 0; i < sample->frames; i++)
         made_put(log, sample->frame[i], 8);
+    if (sample->parts || sample->exact)
+        made_parts(log, sample);
     made_end(log);
     log->samples++;
 }

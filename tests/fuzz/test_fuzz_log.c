@@ -34,6 +34,11 @@ static uint64_t samples_of(const uint8_t *bytes, size_t length)
         FUZZ_CHECK(item.of.sample.value.count == (unsigned)__builtin_popcount(item.of.sample.values), "values");
         for (unsigned i = 0; i < item.of.sample.frame.count; i++)
             seen = (uint8_t)upmu_log_word(item.of.sample.frame, i);
+        for (unsigned i = 0; i < item.of.sample.registers.count; i++)
+            seen = (uint8_t)upmu_log_word(item.of.sample.registers, i);
+        for (unsigned i = 0; i < item.of.sample.branch.count; i++)
+            seen = (uint8_t)upmu_log_word(item.of.sample.branch, i);
+        FUZZ_CHECK(item.of.sample.branch.count % 3 == 0 && !(item.of.sample.parts >> 8), "parts");
         (void)seen;
     }
     return samples;
@@ -154,7 +159,7 @@ static void run(const uint8_t *bytes, size_t length)
         mended.length += size;
         mended.records++;
         made_check(&mended);
-        mended.samples += kind == 6;
+        mended.samples += kind == 6 || kind == 9;
     }
     made_close(&mended, bytes[15], bytes[14]);
     if (upmu_log_open(&reader, mended.bytes, mended.length) != UPMU_OK)
@@ -188,6 +193,14 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 
         for (unsigned i = 0; i < sample.frames; i++)
             sample.frame[i] = fuzz_below(random, 128);
+        if (!fuzz_below(random, 3)) {
+            sample.parts = fuzz_below(random, 256) & 0xbfu;
+            sample.exact = fuzz_below(random, 2);
+            sample.retire = sample.parts & 128 ? fuzz_below(random, 99) : 0;
+            sample.branches = sample.parts & 32 ? fuzz_below(random, 4) : 0;
+            sample.part[fuzz_below(random, 4)] = fuzz_word(random);
+            sample.branch[fuzz_below(random, 9)] = fuzz_word(random);
+        }
         made_sample(&log, &sample);
     }
     made_close(&log, fuzz_below(random, 3), fuzz_below(random, 3));

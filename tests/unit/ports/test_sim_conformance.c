@@ -30,8 +30,14 @@ struct line {
     const char *field[MAX_FIELDS];
 };
 
+/* Memory for PEBS: linear addresses from MEMORY_LINEAR on, and physical ones from MEMORY_PHYSICAL on. */
+#define MEMORY_BYTES 0x6000u
+#define MEMORY_LINEAR 0x100000u
+#define MEMORY_PHYSICAL 0x200000u
+
 struct machine {
     struct upmu_sim sim;
+    uint8_t memory[MEMORY_BYTES];
     struct upmu_sim_profile profile;
     const char *handler; /* what the interrupt handler does */
     unsigned interrupts;
@@ -147,6 +153,37 @@ static void handle_interrupt(struct upmu_sim *sim, unsigned cpu, const struct up
     }
 }
 
+/* The bytes at an address; NULL: there is no memory. */
+static uint8_t *memory_at(struct machine *machine, bool physical, uint64_t address)
+{
+    uint64_t offset = address - (physical ? MEMORY_PHYSICAL : MEMORY_LINEAR);
+
+    return offset < MEMORY_BYTES - 7u ? machine->memory + offset : NULL;
+}
+
+static bool access_memory(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address,
+                          uint8_t *bytes, uint32_t length)
+{
+    uint8_t *at = memory_at(sim->test, kind & UPMU_SIM_MEMORY_PHYSICAL, address);
+
+    (void)cpu;
+    if (at != NULL)
+        memcpy(kind & UPMU_SIM_MEMORY_WRITE ? at : bytes, kind & UPMU_SIM_MEMORY_WRITE ? bytes : at, length);
+    return at != NULL;
+}
+
+/* A word of the memory, by its linear address. */
+static uint64_t memory_word(struct machine *machine, const char *address)
+{
+    const uint8_t *at = memory_at(machine, false, strtoull(address, NULL, 16));
+    uint64_t word;
+
+    if (at == NULL)
+        fail_msg("no memory at %s", address);
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
 static bool step_access(struct machine *machine, const struct line *line)
 {
     const struct upmu_port *port = machine->guest ? &machine->guest->port : &machine->sim.port;
@@ -205,7 +242,11 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
             return;
         }
     }
-    if (strcmp(key, "per_cycle") == 0)
+    if (strcmp(key, "ip") == 0)
+        burst->ip = value;
+    else if (strcmp(key, "data") == 0)
+        burst->data = value;
+    else if (strcmp(key, "per_cycle") == 0)
         burst->per_cycle = (uint32_t)value;
     else if (strcmp(key, "runs") == 0)
         burst->runs = (uint32_t)value;
@@ -333,6 +374,10 @@ static bool step_check(struct machine *machine, const struct line *line, bool *o
     *out_known = true;
     if (strcmp(step, "pmis") == 0)
         return check_equal(machine, line, machine->interrupts);
+    if (strcmp(step, "load") == 0)
+        return check_equal(machine, line, memory_word(machine, line->field[FIELD_WHAT]));
+    if (strcmp(step, "records") == 0)
+        return check_equal(machine, line, cpu->pebs_records);
     if (strcmp(step, "requests") == 0)
         return check_equal(machine, line, cpu->pmi_requests);
     if (strcmp(step, "lvt") == 0)
@@ -399,9 +444,12 @@ static void step_set(struct machine *machine, const struct line *line)
         upmu_sim_init_signal(sim, sim->current);
     else if (strcmp(step, "firmware") == 0)
         upmu_sim_firmware(sim, sim->current);
-    else if (strcmp(step, "pebs") == 0) {
-        cpu->counter[value].pebs_reset = strtoull(line->field[FIELD_VALUE], NULL, 16);
-        cpu->pebs_threshold = 2;
+    else if (strcmp(step, "store") == 0) {
+        uint64_t word = strtoull(line->field[FIELD_VALUE], NULL, 16);
+
+        if (memory_at(machine, false, value) == NULL)
+            fail_msg("%s:%u: no memory there", line->file, line->number);
+        memcpy(memory_at(machine, false, value), &word, sizeof word);
     } else {
         fail_msg("%s:%u: no such step: %s", line->file, line->number, step);
     }
@@ -480,6 +528,7 @@ static bool run_case(struct machine *machine, unsigned first, const char *profil
     upmu_sim_init(&machine->sim, &machine->profile, 2);
     machine->sim.test = machine;
     machine->sim.deliver = handle_interrupt;
+    machine->sim.memory = access_memory;
     machine->sim.expect_faults = true;
     if (switched != NO_RULE)
         machine->sim.rule[switched] = !machine->sim.rule[switched];

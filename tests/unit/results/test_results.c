@@ -4,6 +4,7 @@
  * that is in the log and in no form of it; a length that two parts of the code say differently.
  */
 #include <stdlib.h>
+#include <upmu/branches.h>
 #include <upmu/catalogs.h>
 #include <upmu/results.h>
 #include <upmu/session.h>
@@ -578,6 +579,181 @@ static void perf_data_has_attributes_of_128_bytes_and_mmap2_mappings(void **stat
     assert_int_equal(mappings, 1);
 }
 
+/* A branch, with the words of its entry. */
+static struct upmu_branch branch_number(unsigned n)
+{
+    return (struct upmu_branch){0x1000u + n, UINT64_C(0xffff800000002000) + n, UINT64_C(1) << (n & 63)};
+}
+
+/* Each set of parts comes out of a log as it went in; what stands at its place in the log is what the page says. */
+static void a_log_keeps_the_parts_of_precise_samples(void **state)
+{
+    const unsigned kept = 0xbf; /* all but UPMU_PART_COUNTERS */
+    static struct upmu_branch branch[255];
+    uint64_t registers[18];
+
+    (void)state;
+    for (unsigned i = 0; i < 255; i++)
+        branch[i] = branch_number(i);
+    for (unsigned i = 0; i < 18; i++)
+        registers[i] = UINT64_C(0x0101010101010101) * i;
+    for (unsigned turn = 0; turn < 512; turn++) {
+        static const unsigned branches[] = {0, 1, 32, 255};
+        struct upmu_output output = {.buffer = room, .size = sizeof room};
+        struct upmu_sample sample = {.ip = 0x1234, .events = 1};
+        struct upmu_record record = {.sample = &sample,
+                                     .parts = (uint16_t)(turn & 255u),
+                                     .retire = 0x4321,
+                                     .exact = turn >> 8,
+                                     .address = 1,
+                                     .source = UINT64_C(1) << 63,
+                                     .weight = 3,
+                                     .transaction = UINT64_MAX,
+                                     .registers = registers,
+                                     .branch = branch,
+                                     .branches = branches[turn % 4]};
+        struct upmu_log_reader reader;
+        struct upmu_log_item item;
+        struct upmu_log log;
+        const struct upmu_log_sample *got = &item.of.sample;
+
+        assert_int_equal(upmu_log_begin(&log, &output, "", 0), UPMU_OK);
+        assert_int_equal(upmu_log_sample(&log, &record, 5), UPMU_OK);
+        assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK, turn);
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_MACHINE);
+        assert_int_equal(room[16 + 32 + 4], record.exact || record.parts & kept ? 9 : 6, turn);
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_SAMPLE);
+        assert_int_equal(got->source, 5);
+        assert_int_equal(got->ip, 0x1234);
+        assert_int_equal(got->parts, record.parts & kept, turn);
+        assert_int_equal(got->exact, record.exact, turn);
+        assert_int_equal(got->retire, record.parts & UPMU_PART_RETIRE ? 0x4321 : 0, turn);
+        assert_int_equal(got->address, record.parts & UPMU_PART_ADDRESS ? 1 : 0, turn);
+        assert_int_equal(got->data_source, record.parts & UPMU_PART_SOURCE ? UINT64_C(1) << 63 : 0, turn);
+        assert_int_equal(got->weight, record.parts & UPMU_PART_WEIGHT ? 3 : 0, turn);
+        assert_int_equal(got->transaction, record.parts & UPMU_PART_TRANSACTION ? UINT64_MAX : 0, turn);
+        assert_int_equal(got->registers.count, record.parts & UPMU_PART_REGISTERS ? 18 : 0, turn);
+        for (unsigned i = 0; i < got->registers.count; i++)
+            assert_int_equal(upmu_log_word(got->registers, i), registers[i], i);
+        assert_int_equal(got->branch.count, record.parts & UPMU_PART_BRANCHES ? 3 * record.branches : 0, turn);
+        for (unsigned i = 0; i < got->branch.count; i++)
+            assert_int_equal(upmu_log_word(got->branch, i),
+                             i % 3 == 0   ? branch[i / 3].from
+                             : i % 3 == 1 ? branch[i / 3].to
+                                          : branch[i / 3].info,
+                             i);
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_END);
+        assert_int_equal(item.of.total.samples, 1);
+    }
+}
+
+/* A log whose precise sample says what cannot be is refused. */
+static void a_precise_sample_that_cannot_be_is_refused(void **state)
+{
+    static const struct {
+        unsigned parts, retire, exact, branches;
+        bool fine;
+    } cases[] = {{0xbf, 9, 1, 2, true}, {0xbf | 64, 9, 1, 2, false}, {0x100, 0, 1, 0, false}, {0x8000, 0, 1, 0, false},
+                 {1, 0, 2, 0, false},   {1, 9, 0, 0, false},         {1, 0, 0, 2, false},     {0, 0, 1, 0, true}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct made_sample sample = {.ip = 1, .events = 1, .parts = cases[i].parts, .retire = cases[i].retire};
+        struct upmu_log_reader reader;
+
+        sample.exact = cases[i].exact;
+        sample.branches = cases[i].branches;
+        made_open(&made, "m");
+        made_event(&made, 0, 0, 1, 10, "e");
+        made_sample(&made, &sample);
+        made_close(&made, 0, 0);
+        assert_int_equal(upmu_log_open(&reader, made.bytes, made.length), cases[i].fine ? UPMU_OK : UPMU_ERR_DAMAGED,
+                         i);
+    }
+}
+
+/*
+ * Addresses, weights, sources and branches of samples in perf.data.  The order of a sample's fields, and the fields of
+ * a source: include/uapi/linux/perf_event.h; what a code means: Linux 6.12 arch/x86/events/intel/ds.c.
+ */
+static void perf_data_has_the_parts_of_precise_samples(void **state)
+{
+    static const struct {
+        const char *pmu;
+        uint64_t config, word, source, weight;
+    } cases[] = {
+        /* load: 2, level << 5, snoop << 19, lock << 24, TLB << 26, number << 33, remote 37, forward 38, block << 40 */
+        {"skl", 0x5301cd, 0x01, 0x10268100142, 0x21},  /* L1 */
+        {"skl", 0x5301cd, 0x33, 0x10452100442, 0x21},  /* L2, TLB missed, locked */
+        {"skl", 0x5301cd, 0x08, 0x10868200042, 0x21},  /* a cache of level 4, snoop hit */
+        {"skx", 0x5301cd, 0x09, 0x13c68200042, 0x21},  /* persistent memory, remote */
+        {"skl", 0x5301cd, 0x0c, 0x17668000042, 0x21},  /* another cache, forwarded */
+        {"snb", 0x5301cd, 0x0c, 0x11a68501042, 0x21},  /* memory, no snoop or a miss */
+        {"snb", 0x5301cd, 0x07, 0x10668800842, 0x21},  /* L3, modified */
+        {"nhm", 0x53100b, 0x05, 0x10605200842, 0x21},  /* Nehalem: a snoop hit; no TLB, no lock */
+        {"wsm", 0x53100b, 0x16, 0x10650800842, 0x21},  /* Westmere: modified, TLB missed */
+        {"spr", 0x5301cd, 0x41, 0x20268100142, 0x154}, /* data blocked; the cache's latency */
+        {"spr", 0x5301cd, 0xc1, 0x60268100142, 0x154}, /* and the address */
+        {"skl", 0x5301d1, 0x01, 0x11e05080021, 0x21},  /* another event: not available */
+        {"zen4", 0x5301cd, 0x01, 0x11e05080021, 0x21},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct upmu_output output = {.buffer = room, .size = sizeof room};
+        struct made_sample sample = {
+            .ip = 0x1004, .events = 1, .time_ns = 50, .parts = 0xbf, .exact = 1, .branches = 2};
+        struct upmu_results results;
+        size_t at, end;
+        unsigned samples = 0;
+
+        sample.part[0] = UINT64_C(0x7fff12345678);
+        sample.part[1] = cases[i].word;
+        sample.part[2] = UINT64_C(0x015400000021);
+        for (unsigned k = 0; k < 6; k++)
+            sample.branch[k] =
+                k == 2   ? UINT64_C(0xe030000000000007) /* mispredicted, in a transaction, aborted; 3; 7 cycles */
+                : k == 5 ? UINT64_C(0x0f0000ff0000ffff)
+                         : 0x400000u + k;
+        made_open(&made, "m");
+        made.pmu = cases[i].pmu;
+        made_event(&made, 0, 0, cases[i].config, 10, "e");
+        made_sample(&made, &sample);
+        sample.parts = sample.exact = sample.branches = 0;
+        made_sample(&made, &sample);
+        made_close(&made, 0, 0);
+        results = of_made();
+        assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
+        assert_int_equal(word_at(72, 8), UINT64_C(1) << 12 | UINT64_C(1) << 15 | UINT64_C(1) << 21);
+        at = word_at(24, 8); /* the attribute */
+        assert_int_equal(word_at(at + 24, 8), 0x10187 | 1u << 3 | 1u << 11 | 1u << 14 | 1u << 15);
+        assert_int_equal(word_at(at + 72, 8), 0xb);
+        for (at = word_at(40, 8), end = at + word_at(48, 8); at < end; at += word_at(at + 6, 2)) {
+            size_t more = at + 8 + 7 * 8;
+
+            if (word_at(at, 4) != 9)
+                continue;
+            assert_int_equal(word_at(at + 4, 2), samples ? 1 : 1 | 1u << 14, samples); /* kernel, exact */
+            assert_int_equal(word_at(at + 6, 2), samples ? 8 + 7 * 8 + 3 * 8 : 8 + 7 * 8 + 9 * 8, samples);
+            assert_int_equal(word_at(at + 16, 8), 0x1004);
+            assert_int_equal(word_at(at + 40, 8), samples ? 0 : UINT64_C(0x7fff12345678), samples);
+            assert_int_equal(word_at(more, 8), samples ? 0 : 2, samples);
+            if (!samples) {
+                assert_int_equal(word_at(more + 8, 8), 0x400000);
+                assert_int_equal(word_at(more + 16, 8), 0x400001);
+                assert_int_equal(word_at(more + 24, 8), 1 | 4 | 8 | 7 << 4 | 3 << 24);
+                assert_int_equal(word_at(more + 48, 8), 2 | 0xffff << 4);
+                more += 48;
+            }
+            assert_int_equal(word_at(more + 8, 8), samples ? 0 : cases[i].weight, i, samples);
+            assert_int_equal(word_at(more + 16, 8), samples ? UINT64_C(0x11e05080021) : cases[i].source, i, samples);
+            samples++;
+        }
+        assert_int_equal(samples, 2);
+    }
+}
+
 /* Class of mistake: a form gives a salvaged sample without its event to another event, or refuses the rest. */
 static void forms_of_a_damaged_log_have_what_is_sound_if_asked_to(void **state)
 {
@@ -797,6 +973,9 @@ int main(void)
         cmocka_unit_test(salvage_gives_each_sound_record_of_a_damaged_log),
         cmocka_unit_test(lost_periods_are_in_perf_data_and_in_pprofs_comments),
         cmocka_unit_test(perf_data_has_attributes_of_128_bytes_and_mmap2_mappings),
+        cmocka_unit_test(a_log_keeps_the_parts_of_precise_samples),
+        cmocka_unit_test(a_precise_sample_that_cannot_be_is_refused),
+        cmocka_unit_test(perf_data_has_the_parts_of_precise_samples),
         cmocka_unit_test(forms_of_a_damaged_log_have_what_is_sound_if_asked_to),
         cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
         cmocka_unit_test(refusals_add_nothing_to_a_log),

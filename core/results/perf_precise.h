@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Words of precise samples, as the CPU stored them, in the form that perf.data has for them.
+ */
+#ifndef UPMU_CORE_PERF_PRECISE_H
+#define UPMU_CORE_PERF_PRECISE_H
+
+#include <upmu/branches.h>
+#include <upmu/results.h>
+
+/*
+ * Return the source of a sample's data (upmu_log_sample.data_source) as a perf_mem_data_src.  It says "not available"
+ * unless the event is load latency on a big core from Nehalem to Golden Cove.
+ */
+uint64_t upmu_perf_source(const struct upmu_log_event *event, uint64_t word);
+
+/* Return the cycles of upmu_log_sample.weight: from Golden Cove on those of the cache, before the only ones. */
+uint64_t upmu_perf_weight(const struct upmu_log_event *event, uint64_t word);
+
+/* Return the flags of a perf_branch_entry for upmu_branch.info.  The kind of branch is not among them. */
+uint64_t upmu_perf_branch_flags(uint64_t info);
+
+#endif
