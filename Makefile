@@ -76,7 +76,8 @@ build/sources.txt: FORCE
 .PHONY: FORCE
 FORCE:
 
-# The library as one source, whose headers are read once: for builds whose single files are not asked for.
+# The library as one source, whose headers are read once: for builds whose single files are not asked for, and for tests that
+# need other options than their build has.
 build/library.c: build/sources.txt
 	@printf '#include "%s"\n' $(LIB_SOURCES) > $@
 
@@ -110,7 +111,7 @@ tool_WITHOUT := $(UPMU_DEFINES)
 define BUILD_RULES
 $(call KEEP_FLAGS,build/$(1)/flags,$(filter-out $($(1)_WITHOUT),$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $(foreach \
 	key,FLAGS TEST AS POINTS LINK ONE,$($(1)_$(key))) $(TABLE_FLAGS)))
-build/$(1)/%.o: %.c build/$(1)/flags
+build/$(1)/%.o: %.c build/$(1)/flags | build/library.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(call OBJECT_CFLAGS,$(1),$$<) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),$$(if $$(filter $(INNER),$$<), \
 		-MF $$(@:.o=.d) -MT $$@ $(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<), \

@@ -200,32 +200,19 @@ static enum upmu_guest_access read_by_rdpmc(struct upmu_guest *guest, uint32_t e
     return UPMU_GUEST_DONE;
 }
 
-/* Add a trapped access to the vCPU's statistics, unless the answer is NOT_OURS. Returns `access`. */
-static enum upmu_guest_access note_trap(const struct upmu_guest *guest, enum upmu_guest_access access, bool write)
-{
-    struct upmu_guest_statistics *statistics = guest->statistics;
-
-    if (!statistics || access == UPMU_GUEST_NOT_OURS)
-        return access;
-    statistics->traps_read += !write;
-    statistics->traps_write += write;
-    statistics->faults += access == UPMU_GUEST_FAULT;
-    return access;
-}
-
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
-    return note_trap(guest, upmu_guest_x86_rdmsr(guest, msr, out_value), false);
+    return upmu_guest_note_trap(guest, upmu_guest_x86_rdmsr(guest, msr, out_value), false);
 }
 
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
-    return note_trap(guest, upmu_guest_x86_wrmsr(guest, msr, value), true);
+    return upmu_guest_note_trap(guest, upmu_guest_x86_wrmsr(guest, msr, value), true);
 }
 
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
-    return note_trap(guest, read_by_rdpmc(guest, ecx, out_value), false);
+    return upmu_guest_note_trap(guest, read_by_rdpmc(guest, ecx, out_value), false);
 }
 
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
