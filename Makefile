@@ -224,11 +224,11 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	done
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
-	tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
+	examples/el2_hypervisor/el2 tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
 
 # Layers of `make test`, and those that run alone.
 ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
-SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts host-threads
+SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.
