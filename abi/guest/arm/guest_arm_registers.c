@@ -182,11 +182,9 @@ static void write_sysreg(struct upmu_guest *guest, unsigned what, unsigned count
         change_mask(guest, &guest->arm.interrupts, counters, what == ARM_INTERRUPT_SET);
         break;
     case ARM_OVERFLOW_SET:
+    case ARM_OVERFLOW_CLEAR: /* overflows until now come before the write */
         upmu_guest_fold(guest, counters);
-        guest->raised |= counters;
-        break;
-    case ARM_OVERFLOW_CLEAR:
-        (void)upmu_guest_lower(guest, counters);
+        guest->raised = what == ARM_OVERFLOW_SET ? guest->raised | counters : guest->raised & ~counters;
         break;
     case ARM_INCREMENT:
         increment_counters(guest, counters, from_el0);
