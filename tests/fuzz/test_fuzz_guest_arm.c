@@ -37,6 +37,9 @@ static void enter(void)
     FUZZ_CHECK(status == UPMU_OK || status == UPMU_ERR_DOES_NOT_FIT, "entry: %d", (int)status);
     if (!nest.present)
         return;
+    for (unsigned i = 0; i < 32; i++) /* the host's select has the event, P and U of the guest's choice, and no more */
+        FUZZ_CHECK(!(nest.hw.enabled >> i & 1u) || !(nest.hw.type[i] & ~UINT64_C(0xc000ffff)),
+                   "counter %u of the guest has the select %llx", i, (unsigned long long)nest.hw.type[i]);
     FUZZ_CHECK(nest.wired == upmu_guest_irq_level(&nest.present->guest), "the level of the entry");
     FUZZ_CHECK(!nest.present->guest.policy->max_counters ||
                    upmu_bits_count(nest.present->guest.started) <= nest.present->guest.policy->max_counters,
@@ -271,6 +274,7 @@ static void run(const uint8_t *bytes, size_t length)
     for (unsigned i = 0; i < ARM_NEST_GUESTS; i++)
         FUZZ_CHECK(upmu_guest_fini(&nest.guests[i].guest) == UPMU_OK, "end of guest %u", i);
     FUZZ_CHECK(upmu_session_close(&nest.session) == UPMU_OK && upmu_cpu_fini(&nest.cpu) == UPMU_OK, "end");
+    FUZZ_CHECK(!nest.failures, "an exit failed");
     FUZZ_CHECK(!nest.not_ours, "the host did not know %u interrupts", nest.not_ours);
     FUZZ_CHECK(!(nest.hw.pmcr | nest.hw.enabled | nest.hw.interrupts | nest.hw.overflowed),
                "registers are left changed");

@@ -38,7 +38,8 @@ struct arm_nest {
     bool inside;                    /* the guest runs */
     bool wired;                     /* the interrupt's level at the last entry */
     bool lazy;                      /* an access does not enter the guest again */
-    unsigned exits, host_interrupts, not_ours;
+    unsigned fault_after;           /* the access with this number from now on faults; 0: none */
+    unsigned exits, host_interrupts, not_ours, failures;
 };
 
 /* ---- The host's port ---- */
@@ -57,6 +58,8 @@ static inline bool arm_nest_access(void *context, uint32_t reg, bool write, uint
         *inout = reg == ARM_REG(3, 0, 4, 2, 2) ? 2u << 2 : nest->hw.version << 8;
         return true;
     }
+    if (nest->fault_after && !--nest->fault_after)
+        return false;
     nest->hw.level = 2;
     nest->hw.accesses_count = false; /* (The host's figures have its bursts alone.) */
     nest->hw.reads += !write;
@@ -123,8 +126,7 @@ static inline void arm_nest_exit(struct arm_nest *nest)
     nest->hw.level = 2;
     nest->inside = false;
     nest->exits++;
-    if (upmu_guest_exit(&nest->present->guest) != UPMU_OK)
-        nest->not_ours = 1000;
+    nest->failures += upmu_guest_exit(&nest->present->guest) != UPMU_OK;
 }
 
 /* The host executes; its session counts this. */

@@ -83,7 +83,7 @@ static void end(void)
     assert_int_equal(upmu_guest_fini(&nest.guests[0].guest), UPMU_OK);
     assert_int_equal(upmu_session_close(&nest.session), UPMU_OK);
     assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
-    assert_int_equal(nest.hw.enabled | nest.hw.interrupts | nest.hw.pmcr | nest.not_ours, 0);
+    assert_int_equal(nest.hw.enabled | nest.hw.interrupts | nest.hw.pmcr | nest.not_ours | nest.failures, 0);
 }
 
 static uint64_t read_of(const char *name)
@@ -563,6 +563,95 @@ static void an_id_register_shows_the_shape_and_nothing_beside_it(void **state)
     end();
 }
 
+/* ---- Numbers of registers ---- */
+
+/* Each number that an MRS can name: what is no register of the PMU is not ours, and changes nothing. */
+static void all_other_numbers_are_not_ours(void **state)
+{
+    static struct upmu_guest before;
+    struct upmu_guest *guest = &nest.guests[0].guest;
+    unsigned ours = 0;
+
+    (void)state;
+    begin(6);
+    write_of("PMUSERENR", 15);
+    arm_nest_exit(&nest);
+    before = *guest;
+    for (uint32_t reg = 0; reg < 0x20000; reg++)
+        for (unsigned way = 0; way < 4; way++) {
+            uint64_t value = 0x5a5a;
+            enum upmu_guest_access access;
+            bool pmu = (reg >> 7 == ARM_REG(3, 0, 9, 0, 0) >> 7 && (reg >> 3 & 15u) >= 9 && (reg >> 3 & 15u) <= 14 &&
+                        (reg >> 3 & 15u) != 11) ||
+                       (reg >> 7 == ARM_REG(3, 3, 9, 0, 0) >> 7 && (reg >> 3 & 15u) >= 12 && (reg >> 3 & 15u) <= 14) ||
+                       (reg >> 7 == ARM_REG(3, 3, 14, 0, 0) >> 7 && (reg >> 3 & 15u) >= 8);
+
+            access = upmu_guest_sysreg(guest, reg, way & 1u, way & 2u, &value);
+            assert_int_equal(access == UPMU_GUEST_NOT_OURS, !pmu);
+            if (access == UPMU_GUEST_DONE) {
+                ours++;
+                *guest = before;
+            }
+            assert_memory_equal(guest, &before, sizeof before);
+            if (access != UPMU_GUEST_DONE)
+                assert_int_equal(value, 0x5a5a);
+        }
+    /* Of 6 counters value and select, PMCCFILTR, 8 registers for both, PMSWINC, 2 of PMCEID, PMUSERENR, and EL1's. */
+    assert_int_equal(ours, 4 * (2 * COUNTERS + 1) + 4 * 9 + 2 + 2 * 2 + 3 + 2 * 2 + 1);
+    end();
+}
+
+/* ---- Faults ---- */
+
+/*
+ * A register of the host faults once, at each access of a guest's life: the guest's counters are closed behind it, and
+ * the host's session stays exact.
+ */
+static void a_fault_closes_the_counters_of_the_guest(void **state)
+{
+    unsigned accesses = 0;
+
+    (void)state;
+    for (unsigned fault = 1; !accesses || fault <= accesses; fault++) {
+        struct upmu_count count;
+        enum upmu_status status;
+        unsigned before;
+
+        begin(4);
+        before = nest.hw.reads + nest.hw.writes;
+        nest.fault_after = accesses ? fault : 0;
+        write_of("PMEVTYPER0", 0x08);
+        write_of("PMEVTYPER1", 0x11);
+        write_of("PMEVCNTR1", 0xfffffff0);
+        write_of("PMINTENSET", 2);
+        write_of("PMCNTENSET", 0x80000003);
+        write_of("PMCR", 0x41);
+        for (unsigned i = 0; i < 4; i++) {
+            arm_nest_run(&nest, i & 1u, 20);
+            (void)read_of("PMOVSCLR");
+            write_of("PMOVSCLR", 2);
+        }
+        arm_nest_exit(&nest);
+        (void)arm_nest_go(&nest, NULL);
+        arm_nest_host(&nest, 10);
+        if (!accesses) {
+            accesses = nest.hw.reads + nest.hw.writes - before;
+            fault = 0;
+        }
+        for (unsigned i = 0; i < 32; i++) /* the host's counter alone is open: it counts EL2 */
+            assert_true(!(nest.hw.enabled >> i & 1u) || nest.hw.type[i] >> 27 & 1u);
+        assert_int_equal(nest.fault_after, 0);
+        assert_int_equal(upmu_set_read(&nest.session.set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, nest.executed);
+        status = upmu_guest_fini(&nest.guests[0].guest);
+        assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
+        status = upmu_session_close(&nest.session);
+        assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
+        (void)!upmu_cpu_fini(&nest.cpu);
+        assert_int_equal(nest.hw.enabled | nest.hw.interrupts | nest.hw.pmcr, 0);
+    }
+}
+
 /* ---- Saving ---- */
 
 static void a_saved_guest_goes_on_elsewhere(void **state)
@@ -717,6 +806,8 @@ int main(void)
         cmocka_unit_test(an_event_that_the_shape_lacks_counts_nothing),
         cmocka_unit_test(a_reset_of_arm_shows_what_the_policy_counts),
         cmocka_unit_test(an_id_register_shows_the_shape_and_nothing_beside_it),
+        cmocka_unit_test(all_other_numbers_are_not_ours),
+        cmocka_unit_test(a_fault_closes_the_counters_of_the_guest),
         cmocka_unit_test(a_saved_guest_goes_on_elsewhere),
         cmocka_unit_test(a_guest_is_as_the_cpu_is),
     };
