@@ -451,8 +451,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
         settle_counters(guest, cpu);
     find_waiting(guest);
     note_entry(guest, out_entry);
-    if (guest->door->irq_level)
-        out_entry->irq_level = guest->door->irq_level(guest);
+    out_entry->irq_level = guest->door->irq_level(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
         out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);

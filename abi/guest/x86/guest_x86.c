@@ -154,6 +154,13 @@ static void x86_inject(struct upmu_guest *guest, struct upmu_guest_entry *entry)
         guest->x86.lvtpc |= GUEST_LVTPC_MASKED;
 }
 
+/* Interrupts of x86 are injected once, and have no level. */
+static bool x86_irq_level(const struct upmu_guest *guest)
+{
+    (void)guest;
+    return false;
+}
+
 /* ---- Accesses ---- */
 
 enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
@@ -321,6 +328,7 @@ static const struct upmu_guest_door_table x86_door = {
     .has_register = x86_has_register,
     .all_pass = x86_all_pass,
     .inject = x86_inject,
+    .irq_level = x86_irq_level,
     .reset = x86_reset,
     .renew = upmu_guest_shape_renew,
     .is_shape = upmu_guest_shape_is_valid,
