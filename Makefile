@@ -76,7 +76,8 @@ build/sources.txt: FORCE
 .PHONY: FORCE
 FORCE:
 
-# The library as one source, whose headers are read once: for builds whose single files are not asked for.
+# The library as one source, whose headers are read once: for builds whose single files are not asked for, and for tests that
+# need other options than their build has.
 build/library.c: build/sources.txt
 	@printf '#include "%s"\n' $(LIB_SOURCES) > $@
 
@@ -110,7 +111,7 @@ tool_WITHOUT := $(UPMU_DEFINES)
 define BUILD_RULES
 $(call KEEP_FLAGS,build/$(1)/flags,$(filter-out $($(1)_WITHOUT),$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $(foreach \
 	key,FLAGS TEST AS POINTS LINK ONE,$($(1)_$(key))) $(TABLE_FLAGS)))
-build/$(1)/%.o: %.c build/$(1)/flags
+build/$(1)/%.o: %.c build/$(1)/flags | build/library.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(call OBJECT_CFLAGS,$(1),$$<) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),$$(if $$(filter $(INNER),$$<), \
 		-MF $$(@:.o=.d) -MT $$@ $(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<), \
@@ -224,11 +225,11 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
 	examples/sbi_firmware/sbi_firmware \
-	tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
+	examples/el2_hypervisor/el2 tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
 
 # Layers of `make test`, and those that run alone.
 ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
-SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts foreign-sbi host-threads
+SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts foreign-sbi host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.

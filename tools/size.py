@@ -34,6 +34,7 @@ PROFILE_LIMITS = {"tiny": (47340, 15760), "count": (70490, 24210), "full": (1236
 PROFILE_AIMS = {"tiny": (30000, 8000)}
 GUEST_LIMIT = 6280  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 8200, 5632  # its registers of x86
+GUEST_ARM_LIMIT, GUEST_ARM_AIM = 3660, 3072  # its registers of Arm
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
 SBI_LIMIT, SBI_AIM = 3600, 4 * 1024  # abi/sbi: the SBI's PMU in a firmware
 PARAVIRT_LIMIT, PARAVIRT_AIM = 1400, 2560  # its backend
@@ -187,6 +188,7 @@ def main():
     line("text.results", sum(row[2] for row in rows if row[0] == "core/results" and row[1] not in precise), limit=RESULTS_LIMIT)
     line("text.guest", folder_size(arguments.cc, "abi/guest"), limit=GUEST_LIMIT)
     line("text.guest_x86", folder_size(arguments.cc, "abi/guest/x86"), limit=GUEST_X86_LIMIT, aim=GUEST_X86_AIM)
+    line("text.guest_arm", folder_size(arguments.cc, "abi/guest/arm"), limit=GUEST_ARM_LIMIT, aim=GUEST_ARM_AIM)
     line("text.page_door", folder_size(arguments.cc, "abi/paravirt"), limit=PAGE_DOOR_LIMIT, aim=PAGE_DOOR_AIM)
     line("text.sbi", folder_size(arguments.cc, "abi/sbi"), limit=SBI_LIMIT, aim=SBI_AIM)
     line("text.paravirt", sum(row[2] for row in rows if row[0] == "backends/paravirt"), limit=PARAVIRT_LIMIT,

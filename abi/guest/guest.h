@@ -47,7 +47,8 @@ enum upmu_guest_door {
     UPMU_GUEST_INTEL = 1,    /* architectural perfmon */
     UPMU_GUEST_AMD_K7 = 2,   /* C0010000h to C0010007h */
     UPMU_GUEST_AMD_CORE = 3, /* K7's registers, and PerfCtrExtCore: C0010200h to C001020Bh */
-    UPMU_GUEST_AMD_V2 = 4    /* registers of AMD_CORE, and PerfMonV2: C0000300h to C0000303h */
+    UPMU_GUEST_AMD_V2 = 4,   /* registers of AMD_CORE, and PerfMonV2: C0000300h to C0000303h */
+    UPMU_GUEST_ARM = 8       /* PMUv3 of AArch64, for guests at EL1: abi/guest/arm/arm.h */
 };
 
 /*
@@ -57,23 +58,32 @@ enum upmu_guest_door {
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
-    uint8_t version;      /* Intel: 1 to 5; AMD: 0 */
-    uint8_t general;      /* number of general counters: Intel 1 to 8; AMD K7 4, CORE 6, V2 1 to 6 */
-    uint8_t fixed;        /* number of fixed counters: Intel from version 2 on 0 to 3; all others 0 */
-    uint8_t width;        /* bits of each counter's value: Intel 32 to 48, AMD 48 */
+    uint8_t version;      /* Intel: 1 to 5; AMD: 0; Arm: ID_AA64DFR0_EL1.PMUVer, 1, 4, 5 or 6 */
+    uint8_t general;      /* number of general counters: Intel 1 to 8; AMD K7 4, CORE 6, V2 1 to 6; Arm 0 to 8 */
+    /* number of fixed counters: Intel from version 2 on 0 to 3; Arm 1, the cycle counter; all others 0 */
+    uint8_t fixed;
+    /* bits of each counter's value: Intel 32 to 48, AMD 48; Arm 64, of which event counters show 32 below version 6 */
+    uint8_t width;
     uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES exists and has bit 13 (writes of full width); else 0 */
-    uint16_t arch_events; /* mask, Intel: bit n, 0 to 6, is set if architectural event n is available; AMD: 0 */
+    uint16_t arch_events; /* mask, Intel: bit n, 0 to 6, is set if architectural event n is available; else 0 */
     /* family (as upmu_pmu.family) of the CPU whose model-specific events the guest may select; 0: none */
     uint16_t family;
     uint16_t model;       /* model of the CPU that `family` is of, as upmu_pmu.model */
     uint8_t stepping;     /* stepping of that CPU */
-    uint8_t reserved[19]; /* 0 */
+    uint8_t reserved[3];  /* 0 */
+    /*
+     * Arm: masks of the common events that PMCEID0_EL0 and PMCEID1_EL0 show: bit n of [0] is event n, bit n of [1] is
+     * event 4000h + n; CHAIN (1Eh) is never shown. All others: 0.
+     */
+    uint64_t events[2];
 };
 
 /* Levels of a policy: which events a guest may count. A policy that is all zero has level IPC. */
 enum upmu_guest_level {
-    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; without edge, invert and counter mask */
-    UPMU_GUEST_ARCH = 1, /* the architectural events, also with edge, invert and counter mask */
+    /* cycles, instructions, reference cycles; without edge, invert and counter mask; Arm: and increments by software */
+    UPMU_GUEST_IPC = 0,
+    /* the architectural events, also with edge, invert and counter mask; Arm: the common events */
+    UPMU_GUEST_ARCH = 1,
     UPMU_GUEST_LIST = 2, /* the events that the policy's filter allows, also of one CPU model */
     UPMU_GUEST_ALL = 3,
     UPMU_GUEST_OFF = 4 /* no event at all: the guest's registers keep what it writes, but no counter counts */
@@ -114,6 +124,9 @@ enum upmu_guest_level {
  * in bits 35:32; for Intel these are 0. With UPMU_GUEST_FILTER_MASKED bits 63:56 of an entry are a mask, and the entry
  * matches if the event's unit mask ANDed with this mask is the value of bits 15:8; bit 55 makes the entry an exclusion.
  * An event matches the filter if an entry matches it and no exclusion does.
+ *
+ * Arm's door: an entry is an event number in bits 15:0, and all other bits, `flags` and `fixed_bitmap` are 0. The cycle
+ * counter's event is CPU_CYCLES (11h). Increments by software (event 0) are always permitted.
  */
 struct upmu_guest_filter {
     uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: events that match may be counted; ..._DENY: events that do not match */
@@ -178,23 +191,32 @@ struct upmu_guest_x86 {
     bool nested;    /* a guest of this guest (SVM) executes now */
 };
 
+/* Registers of a vCPU of Arm, besides those of single counters. Masks have virtual counters. All fields are private. */
+struct upmu_guest_arm {
+    uint32_t enabled;    /* PMCNTEN: mask of counters */
+    uint32_t interrupts; /* PMINTEN: mask of counters */
+    uint8_t control;     /* PMCR: the bits that the guest has set */
+    uint8_t selected;    /* PMSELR.SEL */
+    uint8_t users;       /* PMUSERENR: bits 3:0 */
+};
+
 /*
  * Sums over the life of a vCPU, for a hypervisor that watches its guests (upmu_guest_set_statistics()). The structure
  * has 80 bytes.
  */
 struct upmu_guest_statistics {
-    uint64_t traps_read;       /* trapped RDMSR and RDPMC, except those answered NOT_OURS; faults are included */
-    uint64_t traps_write;      /* trapped WRMSR, counted in the same way */
+    uint64_t traps_read;       /* trapped RDMSR, RDPMC, MRS, except those answered NOT_OURS; faults are included */
+    uint64_t traps_write;      /* trapped WRMSR and MSR, counted in the same way */
     uint64_t entries;          /* entries, except those that returned UPMU_ERR_STATE (no CPU) */
     uint64_t entries_counting; /* entries after which at least one virtual counter counts */
     /* selects whose event was refused: the sum of `denied` of all counters, without its limit of 65535 */
     uint64_t denied;
     uint64_t waited;           /* entries at which upmu_guest.waiting is not 0 */
     uint64_t host_interrupts;  /* overflows that the host's handler reported, one for each counter that overflowed */
-    uint64_t injected;         /* entries whose `inject` is not NONE */
+    uint64_t injected;         /* entries whose `inject` is not NONE; Arm: 0 */
     /* times that a counter was fewer than min_period events before its overflow: interrupt late */
     uint64_t late;
-    /* trapped accesses that were answered UPMU_GUEST_FAULT; they are in traps_read or traps_write, too */
+    /* trapped accesses that were answered FAULT or TRAP_EL1; they are in traps_read or traps_write, too */
     uint64_t faults;
 };
 
@@ -217,12 +239,16 @@ struct upmu_guest {
     struct upmu_cpu *cpu;
     uint64_t mask;        /* 2^width - 1: the bits of a virtual counter's value */
     uint64_t min_period;
-    struct upmu_guest_x86 x86;
+    union { /* the member of the shape's door */
+        struct upmu_guest_x86 x86;
+        struct upmu_guest_arm arm;
+    };
     volatile uint32_t overflowed; /* mask of counters: overflow noted by the handler since the last entry */
     uint32_t counters;            /* mask of the counters that the shape has */
     /* mask of counters at whose sessions the next entry looks, because registers of the guest have changed */
     uint32_t dirty;
     uint32_t started;             /* mask of counters whose session is started */
+    uint32_t halves;              /* mask of counters that overflow at 32 bits, whatever `mask` is */
     uint32_t raised;              /* mask of counters with an overflow that the guest has not cleared */
     uint32_t pending;             /* mask of counters whose overflow the next entry injects */
     /* mask of counters that the guest has opened, but that do not count: no host counter */
@@ -236,13 +262,14 @@ struct upmu_guest {
 /* The answer to a trapped access: what the hypervisor does next. */
 enum upmu_guest_access {
     UPMU_GUEST_DONE = 0,
-    UPMU_GUEST_FAULT = 1,    /* inject #GP */
+    UPMU_GUEST_FAULT = 1,    /* inject #GP; Arm: an Undefined Instruction exception, to EL1 */
     UPMU_GUEST_NOT_OURS = 2, /* the register is none of this PMU: let the hypervisor's other handlers decide */
     /*
      * DEBUGCTL (1D9h): bits 11 and 12 belong to upmu, all others to the hypervisor.  A read has stored these two bits
      * alone; a write has taken these two bits.
      */
-    UPMU_GUEST_SHARED = 3
+    UPMU_GUEST_SHARED = 3,
+    UPMU_GUEST_TRAP_EL1 = 4 /* Arm: the guest's own registers trap this access of EL0: inject that trap, to EL1 */
 };
 
 /* upmu_guest_entry.inject: the interrupt that the hypervisor is to inject at this entry. */
@@ -269,6 +296,8 @@ struct upmu_guest_entry {
      * With UPMU_GUEST_PASSES: mask of the counters whose value registers the guest may read itself until the next exit.
      */
     uint32_t passes;
+    /* Arm: the level of the PMU's interrupt (PPI 23, if the guest is not told otherwise) until the next exit */
+    bool irq_level;
     bool rdpmc_passes; /* RDPMC need not trap: each counter of the host that RDPMC can read holds the guest's value */
 };
 

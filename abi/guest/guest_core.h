@@ -99,6 +99,29 @@ void upmu_guest_count_shape(struct upmu_guest *guest);
 /* Set all registers of the guest to their values after a reset. The shape does not change. */
 void upmu_guest_reset_registers(struct upmu_guest *guest);
 
+/* Let a counter count `more` events now: overflows are found as in upmu_guest_fold_one(). */
+void upmu_guest_add(struct upmu_guest *guest, unsigned counter, uint64_t more);
+
+/*
+ * Return how many events a counter is before its overflow when it has this value. A session waits 2^63 - 1 events at
+ * most, which no counter reaches.
+ */
+uint64_t upmu_guest_left(const struct upmu_guest *guest, unsigned counter, uint64_t value);
+
+/* Add a trapped access to the vCPU's statistics, unless the answer is NOT_OURS. Returns `access`. */
+static inline enum upmu_guest_access upmu_guest_note_trap(const struct upmu_guest *guest,
+                                                          enum upmu_guest_access access, bool write)
+{
+    struct upmu_guest_statistics *statistics = guest->statistics;
+
+    if (!statistics || access == UPMU_GUEST_NOT_OURS)
+        return access;
+    statistics->traps_read += !write;
+    statistics->traps_write += write;
+    statistics->faults += access == UPMU_GUEST_FAULT || access == UPMU_GUEST_TRAP_EL1;
+    return access;
+}
+
 /* The policy of a guest for which the host gave NULL: level IPC, without flags. */
 extern const struct upmu_guest_policy upmu_guest_default_policy;
 

@@ -6,26 +6,38 @@
 #include <abi/guest/guest_core.h>
 
 #define POLICY_FLAGS                                                                                                   \
-    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
+    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES |  \
      UPMU_GUEST_NO_HYPERVISOR_BIT | UPMU_GUEST_NESTED_SVM)
 
 /* ---- Values ---- */
 
-/*
- * Note that a counter has wrapped: set its overflow flag and, if it interrupts the guest, have the next entry inject
- * that.
- */
-static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
+/* Return how many events a counter with this value counts without an overflow. */
+static uint64_t room_of(const struct upmu_guest *guest, unsigned counter, uint64_t value)
 {
-    guest->raised |= UPMU_BIT32(counter);
-    if (interrupts)
-        guest->pending |= UPMU_BIT32(counter);
+    uint64_t round = guest->halves >> counter & 1u ? UINT32_MAX : guest->mask;
+
+    return round & ~value;
 }
 
-/* Return the value of a counter `more` events after `value`; *out_round: the counter has wrapped between them. */
-static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
+uint64_t upmu_guest_left(const struct upmu_guest *guest, unsigned counter, uint64_t value)
 {
-    *out_round = more > guest->mask - value;
+    uint64_t room = room_of(guest, counter, value);
+
+    return room < INT64_MAX ? room + 1u : INT64_MAX;
+}
+
+/*
+ * Return the value of a counter `more` events after `value`. If it wraps between them, set its overflow flag and, if it
+ * interrupts the guest, have the next entry inject that.
+ */
+static uint64_t advance_value(struct upmu_guest *guest, unsigned counter, uint64_t value, uint64_t more,
+                              bool interrupts)
+{
+    if (more > room_of(guest, counter, value)) {
+        guest->raised |= UPMU_BIT32(counter);
+        if (interrupts)
+            guest->pending |= UPMU_BIT32(counter);
+    }
     return (value + more) & guest->mask;
 }
 
@@ -35,16 +47,13 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     struct upmu_count count;
     enum upmu_status status = upmu_set_read(&guest->memory.sessions[virtual->session - 1u].set, 0, 1, &count);
     uint64_t value, more;
-    bool round;
 
     /* If the session cannot be read, value and total stay as they were at the last read. */
     if (status != UPMU_OK)
         return status;
     more = count.raw - virtual->origin;
-    value =
-        advance_value(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
-    if (round)
-        went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
+    value = advance_value(guest, counter, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value,
+                          more, virtual->flags & GUEST_COUNTER_INT);
     if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
         virtual->value = value;
     virtual->origin = count.raw;
@@ -110,6 +119,15 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
 
 /* ---- Counting instructions that the hypervisor executes for the guest ---- */
 
+void upmu_guest_add(struct upmu_guest *guest, unsigned counter, uint64_t more)
+{
+    bool interrupts = guest->door->interrupts(guest, counter);
+
+    upmu_guest_set_value(guest, counter,
+                         advance_value(guest, counter, upmu_guest_value(guest, counter), more, interrupts));
+    guest->counter[counter].total += more;
+}
+
 /*
  * The instruction's own access has taken effect already. A counter that it opened, or gave another event, counts the
  * instruction, but no session counts for it yet. So the registers and the policy decide here, and not the sessions.
@@ -118,18 +136,10 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
 {
     for (uint32_t rest = guest->door->open(guest) & ~guest->waiting; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        struct upmu_guest_counter *virtual = &guest->counter[counter];
         uint64_t more = guest->door->retires(guest, counter, instructions, branches, user);
-        uint64_t value;
-        bool round;
 
-        if (!more)
-            continue;
-        value = advance_value(guest, upmu_guest_value(guest, counter), more, &round);
-        if (round)
-            went_round(guest, counter, guest->door->interrupts(guest, counter));
-        upmu_guest_set_value(guest, counter, value);
-        virtual->total += more;
+        if (more)
+            upmu_guest_add(guest, counter, more);
     }
 }
 

@@ -57,6 +57,8 @@ struct upmu_guest_door_table {
      * inject.
      */
     void (*inject)(struct upmu_guest *guest, struct upmu_guest_entry *entry);
+    /* Return the level of an interrupt that is requested until the guest clears its cause; false: the door has none. */
+    bool (*irq_level)(const struct upmu_guest *guest);
     void (*reset)(struct upmu_guest *guest);
     /* Set guest->shape to that part of guest->shown which the present policy counts. */
     void (*renew)(struct upmu_guest *guest);

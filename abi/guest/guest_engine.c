@@ -65,7 +65,7 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
 
     __builtin_memset(&sampling, 0, sizeof sampling);
     if (guest->door->interrupts(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
-        sampling.period = guest->mask + 1u;
+        sampling.period = upmu_guest_left(guest, counter, 0);
         sampling.event_id = UPMU_BIT32(counter);
     }
     return sampling;
@@ -201,14 +201,13 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
     struct upmu_progress progress;
-    uint64_t left;
+    uint64_t left = upmu_guest_left(guest, counter, virtual->value);
     bool samples;
 
     if (!(virtual->flags & GUEST_COUNTER_LOAD))
         return;
     upmu_set_progress(&session->set, 0, &progress);
     samples = progress.reset;
-    left = guest->mask - virtual->value + 1u;
     if (virtual->flags & GUEST_COUNTER_OWN && !(samples && progress.lent))
         (void)!upmu_set_lend(&session->set, 0, samples || left < guest->min_period ? 0 : virtual->value);
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
@@ -219,7 +218,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
         virtual->flags |= GUEST_COUNTER_LATE;
         GUEST_ADD_ONE(guest, late);
     }
-    (void)!upmu_set_wait(&session->set, 0, left, guest->mask + 1u);
+    (void)!upmu_set_wait(&session->set, 0, left, upmu_guest_left(guest, counter, 0));
 }
 
 /*
@@ -452,6 +451,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
         settle_counters(guest, cpu);
     find_waiting(guest);
     note_entry(guest, out_entry);
+    out_entry->irq_level = guest->door->irq_level(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
         out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);

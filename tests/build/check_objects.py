@@ -133,7 +133,7 @@ def backends_call_only_pure_helpers():
 @check
 def every_header_compiles_alone():
     public = files("include/upmu/**/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
-                   "abi/guest/guest.h", "models/sim/sim.h")
+                   "abi/guest/guest.h", "abi/guest/arm/arm.h", "models/sim/sim.h")
     private = files("core/*/*.h", "backends/*/*.h", "models/sim/*.h")
     languages = [["gcc", "-m32", "-x", "c", "-std=c11"], ["clang", "-x", "c++", "-std=c++17"]]
     # (Strict C99 of both compilers and C++11 of gcc are read by checks below.)
@@ -187,7 +187,7 @@ def functions_of_every_public_header_have_c_names_in_cpp():
         return [f"{header}: {name} has a C++ name" for name in symbols([built], "-u") if name.startswith("_Z")]
     os.makedirs("build/tests", exist_ok=True)
     return parallel(names_of, files("include/upmu/**/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
-                                    "models/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h"))
+                                    "models/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h", "abi/guest/arm/arm.h"))
 
 
 # What the check below must refuse: constructs that a compiler of the stated level may lack.

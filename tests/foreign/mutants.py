@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Does a boot of tests/foreign notice each change of tests/foreign/mutants.tsv?  A few boots, in a copy of the tree.
 
-A row with "demo" behind it is a change that the tests of examples/virt's kernels have to notice.
+A row with "demo" behind it is a change that the tests of examples/virt's kernels have to notice, with "el2" those of the
+guest of examples/el2_hypervisor.
     mutants.py [WORD...]    rows with one of these words in their last columns
 """
 import os
@@ -11,11 +12,17 @@ import subprocess
 import sys
 
 TREE = "build/foreign/mutants"
-PARTS = ("backends", "core", "events", "include", "models", "port", "tests/foreign", "examples/virt", "tools")
+PARTS = ("backends", "core", "events", "include", "models", "port", "tests/foreign", "examples/virt", "examples/el2_hypervisor",
+         "abi/guest", "tools")
 FILES = ("Makefile", "tests/tokens.py", "upmu.mk")
 BOOTS = ("a57_el1", "max_el2", "a15_hyp", "riscv64_m_29_counters", "riscv64_s_4_counters", "riscv64_s_no_overflows")
 MACHINES = ("aarch64", "arm", "riscv64")
 IMAGES = tuple(f"build/foreign/{machine}.elf" for machine in MACHINES + ("riscv64_s",))
+
+
+# Kind of a row: what makes its programs, and what runs them.
+KINDS = {"demo": (("make", "-s", "-j2", "-C", "examples/virt"), ("tests/foreign/test_demos.py", "kernels")),
+         "el2": (("make", "-s", "-j2", "-C", "examples/el2_hypervisor"), ("tests/foreign/test_el2.py",))}
 
 
 def run(*command):
@@ -23,30 +30,28 @@ def run(*command):
     return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True)
 
 
-def make(demo):
-    if demo:
-        done = run("make", "-s", "-j2", "-C", "examples/virt")
-        return done.returncode == 0, done.stdout
-    done = run("make", "-j2", *IMAGES)
+def make(kind):
+    done = run(*(KINDS[kind][0] if kind else ("make", "-j2", *IMAGES)))
     return done.returncode == 0, done.stdout
 
 
-def copy_tree():
+def copy_tree(machines):
     shutil.rmtree(TREE, ignore_errors=True)
     for part in PARTS:
         shutil.copytree(part, os.path.join(TREE, part), symlinks=True)
     for name in FILES:
         shutil.copy(name, os.path.join(TREE, name))
     # (With its objects: what is not changed is not compiled.)
-    for machine in MACHINES:
+    for machine in machines:
         shutil.copytree(f"build/foreign/{machine}", os.path.join(TREE, f"build/foreign/{machine}"))
+    os.makedirs(os.path.join(TREE, "build/foreign"), exist_ok=True)
     os.symlink(os.path.abspath("build/foreign/usr"), os.path.join(TREE, "build/foreign/usr"))
 
 
-def notices(demo):
+def notices(kind):
     """The first boot that fails, or None."""
-    if demo:
-        done = run(sys.executable, "tests/foreign/test_demos.py", "kernels")
+    if kind:
+        done = run(sys.executable, *KINDS[kind][1])
         failed = [line.partition("] ")[2] for line in done.stdout.splitlines() if line.startswith("[  FAILED")]
         return failed[0] if failed else f"it ended with {done.returncode}" if done.returncode else None
     for name in BOOTS:
@@ -57,28 +62,30 @@ def notices(demo):
 
 
 def main():
-    missing = [image for image in IMAGES if not os.path.exists(image)]
-    if missing:
-        print(f"[  SKIPPED ] mutants of the foreign machines: no {missing[0]}\n0 passed, 0 failed")
-        return 0
     with open("tests/foreign/mutants.tsv", encoding="ascii") as table:
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
     rows = [row for row in rows if not sys.argv[1:] or any(word in " ".join(row[3:]) for word in sys.argv[1:])]
-    copy_tree()
-    for demo in sorted({row[4:] == ["demo"] for row in rows}):
-        fine, output = make(demo)
-        found = notices(demo) if fine else output
+    kinds = sorted({"".join(row[4:]) for row in rows})
+    missing = [image for image in IMAGES if not os.path.exists(image)] if "" in kinds else []
+    if missing:
+        print(f"[  SKIPPED ] mutants of the foreign machines: no {missing[0]}\n0 passed, 0 failed")
+        return 0
+    copy_tree(MACHINES if "" in kinds else ())
+    for kind in kinds:
+        fine, output = make(kind)
+        found = notices(kind) if fine else output
         if found:
             print(f"{found}\n[  FAILED  ] the library as it is passes\n0 passed, 1 failed")
             return 1
     passed = failed = 0
-    for path, text, replacement, why, *demo in rows:
+    for path, text, replacement, why, *rest in rows:
+        kind = "".join(rest)
         changed = os.path.join(TREE, path)
         with open(path, encoding="ascii") as source:
             whole = source.read()
         with open(changed, "w", encoding="ascii") as out:
             out.write(whole.replace(text, replacement))
-        found = whole.count(text) == 1 and make(demo)[0] and notices(demo)
+        found = whole.count(text) == 1 and make(kind)[0] and notices(kind)
         print(f"[{'       OK ' if found else '  FAILED  '}] {why} ({path}){': ' + found if found else ''}", flush=True)
         passed, failed = passed + bool(found), failed + (not found)
         with open(changed, "w", encoding="ascii") as out:

@@ -13,6 +13,8 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
     for (unsigned i = 0; i < sizeof shape->reserved; i++)
         if (shape->reserved[i])
             return false;
+    if (shape->events[0] | shape->events[1])
+        return false;
     if (shape->door == UPMU_GUEST_INTEL)
         return upmu_guest_intel_shape(shape);
     return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);

@@ -154,6 +154,13 @@ static void x86_inject(struct upmu_guest *guest, struct upmu_guest_entry *entry)
         guest->x86.lvtpc |= GUEST_LVTPC_MASKED;
 }
 
+/* Interrupts of x86 are injected once, and have no level. */
+static bool x86_irq_level(const struct upmu_guest *guest)
+{
+    (void)guest;
+    return false;
+}
+
 /* ---- Accesses ---- */
 
 enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
@@ -200,32 +207,19 @@ static enum upmu_guest_access read_by_rdpmc(struct upmu_guest *guest, uint32_t e
     return UPMU_GUEST_DONE;
 }
 
-/* Add a trapped access to the vCPU's statistics, unless the answer is NOT_OURS. Returns `access`. */
-static enum upmu_guest_access note_trap(const struct upmu_guest *guest, enum upmu_guest_access access, bool write)
-{
-    struct upmu_guest_statistics *statistics = guest->statistics;
-
-    if (!statistics || access == UPMU_GUEST_NOT_OURS)
-        return access;
-    statistics->traps_read += !write;
-    statistics->traps_write += write;
-    statistics->faults += access == UPMU_GUEST_FAULT;
-    return access;
-}
-
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
-    return note_trap(guest, upmu_guest_x86_rdmsr(guest, msr, out_value), false);
+    return upmu_guest_note_trap(guest, upmu_guest_x86_rdmsr(guest, msr, out_value), false);
 }
 
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
-    return note_trap(guest, upmu_guest_x86_wrmsr(guest, msr, value), true);
+    return upmu_guest_note_trap(guest, upmu_guest_x86_wrmsr(guest, msr, value), true);
 }
 
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
-    return note_trap(guest, read_by_rdpmc(guest, ecx, out_value), false);
+    return upmu_guest_note_trap(guest, read_by_rdpmc(guest, ecx, out_value), false);
 }
 
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
@@ -334,6 +328,7 @@ static const struct upmu_guest_door_table x86_door = {
     .has_register = x86_has_register,
     .all_pass = x86_all_pass,
     .inject = x86_inject,
+    .irq_level = x86_irq_level,
     .reset = x86_reset,
     .renew = upmu_guest_shape_renew,
     .is_shape = upmu_guest_shape_is_valid,

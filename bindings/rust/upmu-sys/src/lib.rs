@@ -271,7 +271,9 @@ pub mod guest {
             /// Stepping of this CPU.
             stepping: u8 = upmu_guest_shape_stepping_AT, upmu_guest_shape_stepping_BYTES;
             /// 0.
-            reserved: [u8; 19] = upmu_guest_shape_reserved_AT, upmu_guest_shape_reserved_BYTES;
+            reserved: [u8; 3] = upmu_guest_shape_reserved_AT, upmu_guest_shape_reserved_BYTES;
+            /// Arm: the common events that are shown; else 0.
+            events: [u64; 2] = upmu_guest_shape_events_AT, upmu_guest_shape_events_BYTES;
         }
     }
     record! {
@@ -314,6 +316,7 @@ pub mod guest {
             vector: u8 = upmu_guest_entry_vector_AT, upmu_guest_entry_vector_BYTES;
             gate: u64 = upmu_guest_entry_gate_AT, upmu_guest_entry_gate_BYTES;
             passes: u32 = upmu_guest_entry_passes_AT, upmu_guest_entry_passes_BYTES;
+            irq_level: bool = upmu_guest_entry_irq_level_AT, upmu_guest_entry_irq_level_BYTES;
             rdpmc_passes: bool = upmu_guest_entry_rdpmc_passes_AT, upmu_guest_entry_rdpmc_passes_BYTES;
         }
     }
