@@ -239,7 +239,7 @@ struct upmu_guest {
     struct upmu_cpu *cpu;
     uint64_t mask;        /* 2^width - 1: the bits of a virtual counter's value */
     uint64_t min_period;
-    union { /* the member of the shape's door */
+    __extension__ union { /* the member of the shape's door */
         struct upmu_guest_x86 x86;
         struct upmu_guest_arm arm;
     };

@@ -227,7 +227,7 @@ struct upmu_perf_event {
     struct upmu_perf_sum ended;           /* counts and times of inherited events that have ended, added up */
     struct upmu_perf_ring *ring;          /* where records go, of an event that a program opened; NULL: nowhere */
     struct upmu_perf_event *next_of_ring; /* next event whose records go there */
-    union {
+    __extension__ union {
         struct upmu_perf_rest rest;   /* of a hardware event */
         struct upmu_perf_since since; /* of a software event */
     };

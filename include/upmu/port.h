@@ -95,8 +95,7 @@ struct upmu_port {
     /*
      * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the hardware masks it when
      * it delivers the interrupt.  The host has chosen NMI or vector delivery before.
-     * NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if upmu_cpu_poll() runs
-     * within half a counter's range.
+     * NULL: no sampling (UPMU_ERR_HOOK_MISSING); counts stay exact only if upmu_cpu_poll() runs each half round.
      * Context: local, nmi.
      */
     void (*pmi_rearm)(void *context);

@@ -309,7 +309,7 @@ bool upmu_unit_scale(const struct upmu_unit *unit, const struct upmu_event *even
 /* A value of the moment: no count, but what a register shows (upmu_unit_level()). */
 struct upmu_unit_level {
     const char *measure; /* "C" (degrees); constant text */
-    uint64_t value;
+    uint64_t value;      /* in `measure` */
 };
 
 /*

@@ -472,7 +472,7 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     if (!read_area(sim, index, AREA_BASE, &base) || !read_area(sim, index, AREA_INDEX, &next) ||
         !read_area(sim, index, AREA_MAXIMUM, &maximum) || !read_area(sim, index, AREA_THRESHOLD, &threshold))
         return false;
-    if ((next < base || threshold <= base || (format < 4 && (next - base) % bytes != 0)) &&
+    if ((next < base || threshold <= base || (format < 4 && (uint32_t)(next - base) % bytes != 0)) &&
         sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_AREA))
         upmu_sim_violate(sim, "the debug store area is not set up for records", SIM_MSR_DS_AREA, next);
     if ((next > maximum || bytes > maximum - next) && sim_on(sim, UPMU_SIM_RULE_PEBS_FULL))
