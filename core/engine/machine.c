@@ -36,12 +36,17 @@ static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
     return UPMU_OK;
 }
 
+/* A pointer to itself, in the section of the tables: 0 if the section was lost, wrong if nothing has relocated it. */
+static const struct link_probe {
+    const struct link_probe *volatile self;
+} link_probe = {&link_probe};
+
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes)
 {
     if (version != UPMU_VERSION || machine_bytes != sizeof(struct upmu_machine) || cpu_bytes != sizeof(struct upmu_cpu))
         return UPMU_ERR_VERSION;
-    if (upmu_backend(0) && !upmu_backend(0)->detect)
+    if (link_probe.self != &link_probe || (upmu_backend(0) && !upmu_backend(0)->detect))
         return UPMU_ERR_NOT_LINKED;
     memset(machine, 0, sizeof *machine);
     machine->port = port;

@@ -48,8 +48,8 @@ extern "C" {
  *
  * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or one of irq_save and irq_restore),
  * UPMU_ERR_VERSION (the library was built from other headers or options), UPMU_ERR_NOT_LINKED (its tables of functions
- * are all zero: a position-independent kernel without .data.rel.ro).  The function of this name, for other languages
- * than C, compares no versions.
+ * are all zero, or not relocated: a position-independent kernel without .data.rel.ro).  The function of this name, for
+ * other languages than C, compares no versions.
  * Context: any.
  */
 UPMU_MUST_CHECK enum upmu_status upmu_machine_init(struct upmu_machine *machine, const struct upmu_port *port);

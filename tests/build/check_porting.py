@@ -209,6 +209,63 @@ def prepare():
     return {name: write(name + ".c", example(name)) for name in LINES}
 
 
+UNRELOCATED = """#include <upmu/upmu.h>
+#include "build/library.c"
+#include "port/template/mem.c"
+static struct upmu_machine machine;
+static struct upmu_port port;
+static bool rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context, (void)msr;
+    *out_value = 0;
+    return true;
+}
+static bool wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context, (void)msr, (void)value;
+    return true;
+}
+static void cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context, (void)leaf, (void)subleaf;
+    out[0] = out[1] = out[2] = out[3] = 0;
+}
+/* The start-up code: nothing is relocated, so that these hooks are stored at run time. */
+__attribute__((force_align_arg_pointer)) void _start(void)
+{
+    long status;
+    port.rdmsr = rdmsr;
+    port.wrmsr = wrmsr;
+    port.cpuid = cpuid;
+    status = upmu_machine_init(&machine, &port);
+#ifdef __i386__
+    __asm__ volatile("int $0x80" ::"a"(1L), "b"(status));
+#else
+    __asm__ volatile("syscall" ::"a"(60L), "D"(status) : "rcx", "r11");
+#endif
+}
+"""
+
+
+@check
+def tables_that_nothing_relocates_are_noticed():
+    """A static program that is loaded elsewhere than it is linked, and whose start-up code relocates nothing."""
+    path = write("unrelocated.c", UNRELOCATED)
+    wanted = re.search(r"UPMU_ERR_NOT_LINKED = (\d+)", read("include/upmu/status.h")).group(1)
+
+    def start(job):
+        width, form, status = job
+        program = f"build/tests/porting/unrelocated{width}{form}"
+        code, output = run(["gcc", f"-m{width}", "-std=gnu11", "-O1", "-w", "-Iinclude", "-I.", "-fpie", "-ffreestanding",
+                            "-fno-stack-protector", "-DUPMU_EVENTS=0", "-nostdlib", form, "-o", program, path])
+        if code:
+            return [output[:1000]]
+        code, _ = run([program])
+        return [] if code == status else [f"{width} bits, {form}: upmu_machine_init() returns {code}, not {status}"]
+    return parallel(start, [(width, form, status) for width in (64, 32)
+                            for form, status in (("-static-pie", int(wanted)), ("-no-pie", 0))])
+
+
 @check
 def porting_examples_are_as_short_as_promised():
     return [f"{name}: {len(example(name).splitlines())} lines" for name, limit in LINES.items()

@@ -172,7 +172,9 @@ fn main() {
     listed(&tree, &upmu_mk, "UPMU_SOURCES", &mut sources);
     assert!(sources.len() > 50, "the sources of upmu.mk were not understood: {} were found", sources.len());
     if has("GUEST") {
-        listed(&tree, &makefile(&tree, "abi/guest/guest.mk"), "UPMU_GUEST_SOURCES", &mut sources);
+        let arm = env::var("CARGO_CFG_TARGET_ARCH").map_or(false, |arch| arch == "aarch64");
+        let guest = makefile(&tree, "abi/guest/guest.mk").replace("$(UPMU_GUEST_DOOR)", if arm { "arm" } else { "x86" });
+        listed(&tree, &guest, "UPMU_GUEST_SOURCES", &mut sources);
     }
     if has("SIM") {
         matching(&tree, "models/sim/*.c", &mut sources);
