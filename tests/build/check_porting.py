@@ -257,7 +257,7 @@ def tables_that_nothing_relocates_are_noticed():
         width, form, status = job
         program = f"build/tests/porting/unrelocated{width}{form}"
         code, output = run(["gcc", f"-m{width}", "-std=gnu11", "-O1", "-w", "-Iinclude", "-I.", "-fpie", "-ffreestanding",
-                            "-fno-stack-protector", "-DUPMU_EVENTS=0", "-nostdlib", form, "-o", program, path])
+                            "-fno-stack-protector", "-nostdlib", form, "-o", program, path])
         if code:
             return [output[:1000]]
         code, _ = run([program])
