@@ -1992,6 +1992,11 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
 
+static void what_is_stopped_while_its_thread_comes_stays_stopped(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
 static void a_detach_leaves_what_others_do_with_the_session_next(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);

@@ -633,7 +633,8 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
     bad[n++].width = 49;
     bad[n++].full_write = 2;
     bad[n++].arch_events = 0x80;
-    bad[n++].reserved[18] = 1;
+    bad[n++].reserved[2] = 1;
+    bad[n++].events[1] = 1;
     bad[n++].version = 1;
     bad[n].door = UPMU_GUEST_AMD_K7;
     n++;
