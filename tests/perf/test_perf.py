@@ -201,7 +201,7 @@ def perf_finds_functions_programs_and_children():
         if not least <= shares.get(symbol, 0) <= most:
             complaints.append(f"{symbol}: {shares}")
     text = told("script", "-F", "comm,ip,sym,dso")
-    if len(re.findall(r"^ *calls +[0-9a-f]+ (?:outer|inner|_start) \(\S*/calls\)$", text, re.M)) != len(truth) // 10:
+    if len(re.findall(r"^ *calls +[0-9a-f]+ (?:outer|inner|_start) \(.*/calls\)$", text, re.M)) != len(truth) // 10:
         complaints.append(f"names: {text[:300]}")
     recorded("-c", "100", "-e", "instructions:u", program="family")
     text = told("script", "--show-task-events", "-F", "comm,tid,pid,time,event,ip")
