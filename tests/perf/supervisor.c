@@ -584,8 +584,8 @@ static void program_tell(struct task *task)
     snprintf(path, sizeof path, "/proc/%d/maps", (int)task->id);
     file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {
-        if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %255[^\n]", &begin, &end, flags, &offset, &major, &minor, &inode,
-                   file_name) != 8)
+        if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %255[^\n]", &begin, &end, flags, &offset, &major, &minor,
+                   &inode, file_name) != 8)
             continue;
         upmu_perf_mmap(&task->perf, &(struct upmu_perf_mapping){.address = begin,
                                                                 .bytes = end - begin,
