@@ -60,8 +60,8 @@ struct upmu_guest_door_table {
     /* Return the level of an interrupt that is requested until the guest clears its cause; false: the door has none. */
     bool (*irq_level)(const struct upmu_guest *guest);
     void (*reset)(struct upmu_guest *guest);
-    /* Set guest->shape to that part of guest->shown which the present policy counts. */
-    void (*renew)(struct upmu_guest *guest);
+    /* Take from a shape what the policy does not count. */
+    void (*limit)(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
     /*
      * Functions for a saved state. is_shape(): is a shape within the limits of guest.h? needs_model(): is the event of
      * a select one that only CPUs of the shape's family and model have? model_is_here(): is the host such a CPU?

@@ -477,12 +477,29 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
     return cpu ? upmu_cpu_leave_guest(cpu) : UPMU_ERR_STATE;
 }
 
+/* Return the shape that a reset makes: guest->shown without what the present policy denies. */
+static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
+{
+    struct upmu_guest_shape shape = guest->shown;
+
+    guest->door->limit(&shape, guest->policy);
+    return shape;
+}
+
+bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
+{
+    struct upmu_guest_shape shape = renewed_shape(guest);
+
+    return __builtin_memcmp(&shape, &guest->shape, sizeof shape) != 0;
+}
+
 /* ---- Life ---- */
 
 void upmu_guest_reset(struct upmu_guest *guest)
 {
     upmu_guest_reset_registers(guest);
-    guest->door->renew(guest);
+    guest->shape = renewed_shape(guest);
+    upmu_guest_count_shape(guest);
 }
 
 /*

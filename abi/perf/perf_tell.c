@@ -11,7 +11,7 @@
 /* Events with one of these get records of forks and ends. */
 #define LIVES (UPMU_PERF_TASK | UPMU_PERF_COMM | UPMU_PERF_MMAP | UPMU_PERF_MMAP2 | UPMU_PERF_MMAP_DATA)
 
-/* What is to be told, and which task did it. */
+/* A record that is to be told, and the task that it is about. */
 struct note {
     struct upmu_perf_task *task; /* the one that runs here */
     uint64_t flags;              /* events with one of these are told */

@@ -76,6 +76,6 @@ enum upmu_status upmu_guest_arm_may_count(const struct upmu_guest_shape *shape, 
 enum upmu_status upmu_guest_arm_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                          const struct upmu_guest_policy *policy);
 bool upmu_guest_arm_shape_is_valid(const struct upmu_guest_shape *shape);
-void upmu_guest_arm_shape_renew(struct upmu_guest *guest);
+void upmu_guest_arm_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include <abi/guest/arm/guest_arm.h>
 
-/* What a register is. Counters and selects with a number of their own are found by number, not in the table. */
+/* The kinds of registers. Counters and selects with a number of their own are found by number, not in the table. */
 enum arm_register {
     ARM_CONTROL,
     ARM_ENABLE_SET,

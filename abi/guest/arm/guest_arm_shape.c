@@ -122,7 +122,7 @@ enum upmu_status upmu_guest_arm_can_show(const struct upmu_machine *machine, con
 }
 
 /* Remove from a shape what the policy denies. The cycle counter, which every PMUv3 has, stays. */
-static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+void upmu_guest_arm_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     for (unsigned i = 0; i < 2; i++)
         shape->events[i] &= events_of(NULL, i, policy);
@@ -135,7 +135,7 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
     struct upmu_guest_shape limited = *shape;
 
     policy = upmu_guest_policy(policy);
-    limit_shape(&limited, policy);
+    upmu_guest_arm_shape_limit(&limited, policy);
     return (limited.events[0] != shape->events[0] ? 1u : 0u) | (limited.events[1] != shape->events[1] ? 2u : 0u) |
            (limited.general != shape->general ? UPMU_GUEST_DENIED_COUNTERS : 0u);
 }
@@ -163,30 +163,8 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     out_shape->stepping = pmu->stepping;
     for (unsigned i = 0; i < 1u + (out_shape->version >= GUEST_ARM_V3P1); i++)
         out_shape->events[i] = events_of(pmu, i, policy);
-    limit_shape(out_shape, policy);
+    upmu_guest_arm_shape_limit(out_shape, policy);
     return UPMU_OK;
-}
-
-/* Return the shape that a reset makes: guest->shown without what the present policy denies. */
-static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
-{
-    struct upmu_guest_shape shape = guest->shown;
-
-    limit_shape(&shape, guest->policy);
-    return shape;
-}
-
-void upmu_guest_arm_shape_renew(struct upmu_guest *guest)
-{
-    guest->shape = renewed_shape(guest);
-    upmu_guest_count_shape(guest);
-}
-
-bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
-{
-    struct upmu_guest_shape shape = renewed_shape(guest);
-
-    return __builtin_memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- ID registers ---- */

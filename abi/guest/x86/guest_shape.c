@@ -72,7 +72,7 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
  * are not shown either. Where max_counters is too low for all counters, fixed ones are removed first, because general
  * counters can count every event.
  */
-static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+void upmu_guest_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     uint32_t permitted = upmu_guest_event_permitted(policy);
     unsigned most = most_counters(shape, policy), fixed = 0;
@@ -122,31 +122,9 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
                                   : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
                                                                                : general);
     }
-    limit_shape(&shape, policy);
+    upmu_guest_shape_limit(&shape, policy);
     *out_shape = shape;
     return UPMU_OK;
-}
-
-/* Return the shape that a reset makes: guest->shown without what the present policy denies. */
-static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
-{
-    struct upmu_guest_shape shape = guest->shown;
-
-    limit_shape(&shape, guest->policy);
-    return shape;
-}
-
-void upmu_guest_shape_renew(struct upmu_guest *guest)
-{
-    guest->shape = renewed_shape(guest);
-    upmu_guest_count_shape(guest);
-}
-
-bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
-{
-    struct upmu_guest_shape shape = renewed_shape(guest);
-
-    return __builtin_memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- CPUID ---- */

@@ -156,8 +156,8 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
  * upmu_guest_door_table.can_show.
  */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
-/* Set guest->shape to what the present policy counts of guest->shown; a reset does so. */
-void upmu_guest_shape_renew(struct upmu_guest *guest);
+/* Take from a shape what the policy does not count. */
+void upmu_guest_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
 
