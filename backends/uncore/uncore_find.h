@@ -43,7 +43,10 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes);
 void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t bytes);
 
-/* Note that the list of units is incomplete. The first failure and its address are kept for the caller. */
+/*
+ * Note that the list of units is incomplete. Text and place of the search's first failure are kept for the caller.
+ * `at`: a physical address, or the `where` or the device id of a PCI function, by the text; 0: there is no place.
+ */
 void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at);
 
 /*

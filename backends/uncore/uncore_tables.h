@@ -20,7 +20,11 @@ enum {
     UPMU_UNCORE_RULE_CORES,      /* as many boxes as the package has cores, up to `most` */
     UPMU_UNCORE_RULE_CBO,        /* bits 3:0 of MSR 396h say how many boxes */
     UPMU_UNCORE_RULE_CAPID,      /* as many boxes as bits are set in registers of a PCI function, up to `most` */
-    UPMU_UNCORE_RULE_SBOX,       /* `most` boxes if a bit of a PCI function's register is set, else fewer */
+    /*
+     * S-boxes: upmu_uncore_row.most of them if any bit of a mask is set in a register of a PCI function, else fewer.
+     * The row's words are the device id of that function, the register's offset, the mask, and the smaller number.
+     */
+    UPMU_UNCORE_RULE_SBOX,
     UPMU_UNCORE_RULE_PCI,        /* boxes are PCI functions */
     UPMU_UNCORE_RULE_SERVER_IMC, /* memory channels of servers: a PCI function has the controllers' addresses */
     UPMU_UNCORE_RULE_SERVER_MEM, /* one box for each of the controllers of SERVER_IMC */

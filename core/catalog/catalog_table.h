@@ -62,7 +62,8 @@ enum upmu_catalog_own {
 #define UPMU_FILE_VERSION 5u
 #define UPMU_CATALOG_LEAST 216u     /* bytes of the smallest catalogue: its header, and the reach of UPMU_OWN_FILTER */
 #define UPMU_CATALOG_IMPORTED 256u  /* numbers of imported catalogues are not below this; built-in ones are below */
-#define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach of a section */
+/* bytes of the smallest file, without its checksum: as many as may be read from an entry on (the longest reach) */
+#define UPMU_FILE_LEAST 1290
 #define UPMU_FILE_ROOM 1024u      /* the most bytes of a dictionary, a block of names, a set of unit masks */
 #define UPMU_SLOT_TWIN 0x8000u /* flag of a slot: its name has a twin, another name that is equal when case-folded */
 #define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* the hash of a twin is this much higher than that of the name before */

@@ -15,7 +15,10 @@ unsigned upmu_driver_list(const struct upmu_unit *unit, const struct upmu_cpu *e
 /* May this CPU drive the unit? */
 bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu);
 
-/* Return the CPU that is to drive a unit: the best one that may, but not `except` (NULL: any).  NULL: no CPU may. */
+/*
+ * Return the CPU that is to drive a unit, out of those of upmu_driver_list() for the same arguments: the one that the
+ * host chooses (upmu_port.nearest_cpu), else the first one.  NULL: the list is empty.
+ */
 struct upmu_cpu *upmu_driver_choose(const struct upmu_unit *unit, const struct upmu_cpu *except);
 
 /*

@@ -55,7 +55,8 @@ struct pass {
     uint32_t due;     /* those of `passed` for which a sample is due */
     unsigned samples; /* number of IBS units that had a sample */
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
-    bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
+    /* some session has left its counters, and some session waits: the bracket's end, or a tick, searches a place */
+    bool waits;
     /* an interrupt of this PMU may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */
     bool expected;
 };

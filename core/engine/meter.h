@@ -34,13 +34,13 @@ static inline bool upmu_meter_is_unit(const struct upmu_meter *meter)
     return UPMU_UNCORE && meter->pmu && meter->pmu->index >= UPMU_UNIT_PMU;
 }
 
-/* Can the counters of this PMU, which is a unit's, not be stopped? */
+/* Can the meter's counters not be stopped (UPMU_PMU_FREE)?  True of some units, false of each CPU's PMU. */
 static inline bool upmu_meter_is_free(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_FREE);
 }
 
-/* Do the counters of this PMU, which is a unit's, stop at their highest value instead of passing zero? */
+/* Do the meter's counters stop at their highest value, not pass zero?  True of some units, false of each CPU's PMU. */
 static inline bool upmu_meter_saturates(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_SATURATES);

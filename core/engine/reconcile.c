@@ -275,7 +275,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
         upmu_waiting_put(meter, session);
 }
 
-/* ---- Steps 6 and 7: note in the meter what runs now, and open the counters ---- */
+/* ---- Steps 6 and 7 of upmu_reconcile(): note in the meter what runs now, then open the counters that come ---- */
 
 static inline void publish_plan(struct upmu_meter *meter)
 {

@@ -257,8 +257,9 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_valu
 #if UPMU_UNCORE
 
 /*
- * As upmu_bank_read(), at the begin of a count on a unit: from now on it is noted if a box is gone (bank->missed).
- * Returns false unless all boxes answer.
+ * Read a unit's counter as upmu_bank_read() does, where a count begins, and clear the counter's bit in bank->missed:
+ * later reads set the bit if a box is gone.  Returns false if a box is gone now, or an access faulted.  *out_value gets
+ * the sum of the boxes in either case.
  */
 bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 

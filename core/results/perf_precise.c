@@ -67,8 +67,8 @@ static const uint64_t latency_sources_skl[] = {LEVEL(HIT) | SNOOP(SNOOP_HIT),
                                                LEVEL(HIT) | REMOTE | NUMBER(N_ANY_CACHE) | SNOOP(SNOOP_MODIFIED)};
 
 /* Traits of a model's words. */
-#define CODES_NHM 1u      /* the codes of latency_sources_nhm */
-#define CODES_SKL 2u      /* the codes of latency_sources_skl */
+#define CODES_NHM 1u      /* codes 5 to 7 are those of latency_sources_nhm, all others those of latency_sources */
+#define CODES_SKL 2u      /* codes 8 to 13 are those of latency_sources_skl, all others those of latency_sources */
 #define NO_TLB 4u         /* bits 4 and 5 (TLB, lock) have no meaning */
 #define PERSISTENT 8u     /* codes 8 and 9 are persistent memory, otherwise a cache of level 4 */
 #define TWO_LATENCIES 16u /* a weight has two latencies, and bits 6 and 7 of a source say what blocked the load */

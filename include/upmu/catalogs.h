@@ -26,7 +26,8 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_ANY (1u << 3)
 #define UPMU_ROW_CMASK (1u << 4)
 #define UPMU_ROW_PAYLOAD (1u << 5)    /* `payload` is wired */
-#define UPMU_ROW_FIXED_ONLY (1u << 6) /* the code is a pseudo code: only a fixed counter counts the event */
+/* the code is a pseudo code: a fixed counter, or a top-down metric, has the event, and no general counter */
+#define UPMU_ROW_FIXED_ONLY (1u << 6)
 #define UPMU_ROW_PRECISE (1u << 7)    /* the event can be sampled precisely */
 #define UPMU_ROW_PRECISE_ONLY (1u << 8)
 #define UPMU_ROW_DEPRECATED (1u << 9)

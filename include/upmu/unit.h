@@ -73,7 +73,11 @@ struct upmu_unit_type {
     uint8_t enable_bit;    /* number of a select's enable bit: 22 or 31 (UPMU_UNIT_SELECT); 0, 22, or 0xff for none
                               (other styles) */
     uint8_t filters;       /* number of filter registers: entries of filter[] in use */
-    /* enum upmu_scope: which CPUs reach the box by MSRs.  A host's own type: UPMU_SCOPE_LLC, or all CPUs of its die */
+    /*
+     * enum upmu_scope: the CPUs that reach the MSRs of a box; a box in another space is reached by all CPUs.  In a
+     * host's own type UPMU_SCOPE_LLC stands for the CPUs of the box's last-level cache, any other value for those of
+     * its die
+     */
     uint8_t scope;
     /* bits, ORed: UPMU_UNIT_GROWING_RESET; the others are the library's backend's, and 0 in a host's own type */
     uint16_t quirks;

@@ -217,7 +217,7 @@ uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy)
     return permitted;
 }
 
-/* ---- The host's event for what a virtual counter counts ---- */
+/* ---- From the select of a virtual counter to the event that the host's PMU counts for it ---- */
 
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu)
 {

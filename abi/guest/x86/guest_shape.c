@@ -140,7 +140,8 @@ static const struct {
     {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store (64-bit form, by privilege); PERF_CAPABILITIES */
     {1, 1u << 21, EVERY, 3},                     /* debug store */
     {7, 1u << 25, 0, 1},                         /* processor trace */
-    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts of transactions; architectural branch records */
+    /* EDX, hidden from guests: MSR TSX_FORCE_ABORT (forced aborts of transactions); architectural branch records */
+    {7, 1u << 13 | 1u << 19, 0, 3},
     {7, 1u << 8, 1, 0},                          /* leaf 23h */
     {0xa, UINT32_MAX, EVERY, EVERY},
     {0x14, UINT32_MAX, EVERY, EVERY}, /* processor trace */
