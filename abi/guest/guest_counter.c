@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual counters: their values, the guest's writes, which of them the shape has, and the limits of a policy.  The
- * value of a counter that counts is read from its session; guest_engine.c starts and stops sessions.
+ * Virtual counters: their values, the guest's writes, and which of them the shape has; also whether a policy is valid.
+ * The value of a counter that counts is read from its session; guest_engine.c starts and stops sessions.
  */
 #include <abi/guest/guest_core.h>
 
@@ -143,7 +143,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
     }
 }
 
-/* ---- Which counters the shape has; registers at a reset; limits of a policy ---- */
+/* ---- Which counters the shape has; registers at a reset; which policies are valid ---- */
 
 void upmu_guest_count_shape(struct upmu_guest *guest)
 {

@@ -67,8 +67,11 @@ struct upmu_uncore_row {
      */
     uint16_t rules;
     /*
-     * Index in upmu_uncore_words: offsets or devices of boxes, then second bases. With the rules READING and
-     * READING_PACKAGE, index in upmu_uncore_readings of the type's first register.
+     * Index in upmu_uncore_words of the row's words. The first ones list the boxes, where the row needs a list: their
+     * offsets; with rule PCI pairs of device id and place (device << 3 | function, or UPMU_UNCORE_ANYWHERE); with rule
+     * TABLE the number of boxes, then their places. Words after these, if any, say where further registers of the boxes
+     * are (upmu_unit_info.second), or are what the rule reads to find boxes: device ids, offsets, masks. With the rules
+     * READING and READING_PACKAGE: index in upmu_uncore_readings of the type's first register.
      */
     uint16_t words;
     int16_t step;

@@ -27,8 +27,9 @@
 #define IQ(cccr_select, event_select) UPMU_P4_CODE(UPMU_P4_GROUP_IQ, cccr_select, event_select)
 
 /*
- * Documented events: code, and bits above it. The first UPMU_P4_TI_EVENTS are thread-independent: thirteen by the
- * manual, which does not mention the last four; FreeBSD (sys/dev/hwpmc/hwpmc_piv.c) has these.
+ * Documented events. Bits 10:0 are the event's UPMU_P4_CODE(); the bits above say which ESCRs and models have it. The
+ * first UPMU_P4_TI_EVENTS are thread-independent: thirteen by the manual's list of such events; the last four, which
+ * that list lacks, by the list of FreeBSD (sys/dev/hwpmc/hwpmc_piv.c).
  */
 static const uint16_t p4_events[] = {
     MS(1, 0x01),    /* tc_deliver_mode */

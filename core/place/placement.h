@@ -104,7 +104,7 @@ struct placement {
     uint32_t members;   /* requests to place */
     uint32_t pinned;    /* those of `members` that must stay on the counters that they have now */
     uint32_t available; /* counters of the PMU that requests may use: without `taken`, unless that rule is lifted */
-    uint32_t limited;   /* those of `available` that are under the limit; 0: the limit has no effect */
+    uint32_t limited;   /* those of `available` of which requests may have at most input->limit; 0: any number */
     uint8_t lifted;     /* bits PLACE_LIFT_... of the rules that do not apply now */
 
     /* The state of the search. */

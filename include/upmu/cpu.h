@@ -3,9 +3,9 @@
  * Further calls for CPUs, besides those of upmu/upmu.h: sleep, changes by other software, counters of the host and of
  * the firmware, registers that CPUs share.
  *
- * Fields of struct upmu_cpu that may be read: meter.pmu (NULL: the CPU has no PMU, or is not initialised);
- * meter.bank.accesses and meter.bank.handler_accesses, the numbers of register accesses by calls and by
- * upmu_pmi_handle().
+ * Fields of struct upmu_cpu that may be read: meter.pmu (NULL: the CPU has no PMU, or is not initialised; not NULL
+ * after UPMU_ERR_NO_PMU: the PMU ignores writes); meter.bank.accesses and meter.bank.handler_accesses, the numbers of
+ * register accesses by calls and by upmu_pmi_handle().
  */
 #ifndef UPMU_CPU_H
 #define UPMU_CPU_H

@@ -50,7 +50,7 @@ enum upmu_status {
     UPMU_ERR_NOT_PERMITTED = 73, /* the register, the value or the catalogue is not permitted here */
     UPMU_ERR_WRONG_PMU = 74,     /* the event is encoded for another PMU than that of the CPU or unit */
     UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero (.data.rel.ro is lost), or not relocated */
-    UPMU_ERR_NOT_PER_THREAD = 76, /* the event is of a unit outside the cores, and cannot be counted for a thread */
+    UPMU_ERR_NOT_PER_THREAD = 76, /* the event is of a unit (upmu/unit.h); units cannot be counted for a thread */
     UPMU_ERR_WRITE = 77,   /* upmu_output.write returned false (upmu/results.h) */
     UPMU_ERR_DAMAGED = 78, /* the bytes are not a whole, unchanged log (upmu/results.h) */
     UPMU_ERR_FORMULA = 79, /* the text is not a formula (upmu/metric.h); why.position is the place */

@@ -27,8 +27,8 @@
 #define UPMU_A32_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 1, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
 
 /*
- * First numbers of 32 registers each, reached through PMSELR: PMEVCNTR0 to 30; PMEVTYPER0 to 30, and after them
- * PMCCFILTR.
+ * First numbers of two ranges of 32, whose registers are reached through PMSELR: PMEVCNTR0 to 30, and a number without
+ * a register; PMEVTYPER0 to 30, and after them PMCCFILTR.
  */
 #define UPMU_A32_COUNTERS UPMU_A32_NUMBER(3, 14, 8, 0)
 #define UPMU_A32_TYPERS UPMU_A32_NUMBER(3, 14, 12, 0)

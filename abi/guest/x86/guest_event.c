@@ -26,7 +26,7 @@ const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_LLC_MISSES] = 0x412e,
     [GUEST_ARCH_BRANCHES] = 0x00c4,
     [GUEST_ARCH_MISPREDICTS] = 0x00c5,
-    [GUEST_ARCH_TSC] = 0x0300, /* only fixed counter 2 counts this event */
+    [GUEST_ARCH_TSC] = 0x0300, /* the host's code for fixed counter 2; no other counter counts this event */
 };
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
