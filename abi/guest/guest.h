@@ -169,7 +169,7 @@ struct upmu_guest_memory {
 /* A virtual counter of a vCPU. All fields are private, except `denied`. */
 struct upmu_guest_counter {
     uint64_t value;   /* the guest's value of the counter when the session's count was `origin` */
-    uint64_t before;  /* while GUEST_COUNTER_WRITTEN: the value before the guest's write, which belongs to `origin` */
+    uint64_t before;  /* while `flags` has GUEST_COUNTER_WRITTEN: the value at `origin`; `value` was written later */
     uint64_t origin;  /* the session's count at which the counter has `value` */
     uint64_t total;   /* all events counted so far: writes and wraps do not change this sum */
     uint64_t select;  /* the select as the guest wrote it; of a fixed counter: its 4 bits of the control register */
@@ -201,8 +201,8 @@ struct upmu_guest_arm {
 };
 
 /*
- * Sums over the life of a vCPU, for a hypervisor that watches its guests (upmu_guest_set_statistics()). The structure
- * has 80 bytes.
+ * Sums for a hypervisor that watches its guests: a vCPU adds to them from upmu_guest_set_statistics() on, and no reset
+ * of the vCPU clears them. The structure has 80 bytes.
  */
 struct upmu_guest_statistics {
     uint64_t traps_read;       /* trapped RDMSR, RDPMC, MRS, except those answered NOT_OURS; faults are included */

@@ -36,7 +36,7 @@ enum {
     UNCORE_CLASS_SELECT_LIVE_32,
     UNCORE_CLASS_FILTER,
     UNCORE_CLASS_FILTER_SECOND,
-    UNCORE_CLASS_SWITCH, /* a common register with bits without which nothing counts */
+    UNCORE_CLASS_SWITCH, /* an MSR of several types of units, whose counters count only while its enable bits are set */
     UNCORE_CLASSES
 };
 
@@ -357,8 +357,8 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
         type->control_idle = (uint32_t)1 << 29;
     }
     /*
-     * A type has one counter here if its boxes have more, but sources disagree about them. Another driver may use
-     * them: so such a box is never reset.
+     * Boxes with reset bits have several counters; a type of such boxes has one here if sources disagree about the
+     * others. Another driver may use these others, which a reset would clear: so such a box is never reset.
      */
     if (type->counters == 1)
         type->reset = 0;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The alternatives of an event of an Intel core PMU. Most events have one alternative. An event of offcore responses
- * has one for each of the two payload registers, with different event codes (on Atoms: unit masks), or one for each of
- * the four OMR registers, with unit masks 1, 2, 4, 8. Two kinds of events need a second counter: top-down metrics need
- * fixed counter 3, which all metrics of a set share, and load latency on Golden Cove needs a counter for an auxiliary
- * event.
+ * The alternatives of an event of an Intel core PMU: the counters and payload registers with which it can run. Most
+ * events have one alternative. An event of offcore responses counts what requests met outside of the core: the value of
+ * a payload register says which requests and responses. Several registers serve, each with another code or unit mask of
+ * the event. So there is an alternative for each of them that exists and can hold the value:
  *
- * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics, mem-loads-aux): B7h/01h goes with MSR
- * 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h since Golden Cove; B7h/01h and B7h/02h on Atoms. OMR: Intel's files for
- * Nova Lake (MSRIndex 3E0h to 3E3h with UMask 01h, 02h, 04h, 08h).
+ * - MSRs 1A6h and 1A7h: codes B7h and BBh; from Golden Cove on 2Ah and 2Bh; on Atoms unit masks 1 and 2 of B7h;
+ * - instead on Panther Cove, Coyote Cove and Arctic Wolf MSRs 3E0h to 3E3h (OMR): unit masks 1, 2, 4, 8.
+ *
+ * Two kinds of events need a second counter. A top-down metric is a fraction of the slots that fixed counter 3 counts,
+ * once for all metrics of a set. Load latency on Golden Cove is wrong without an auxiliary event on another counter.
+ *
+ * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics, mem-loads-aux). OMR: Intel's files for
+ * Nova Lake (MSRIndex, UMask).
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"

@@ -41,9 +41,8 @@ struct upmu_detection {
     void *context;
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
     /*
-     * Read an MSR.  `promised`: CPUID or the family says that the MSR exists.  Without upmu_port.msr_faults_are_safe
-     * only promised MSRs are read; of a CPU also none under a hypervisor.  Returns false: no read was made, or it
-     * faulted.
+     * Read an MSR.  `promised`: CPUID or the family says that the MSR exists.  If upmu_port.msr_faults_are_safe is
+     * false, only promised MSRs are read, and under a hypervisor none.  Returns false: no read was made, or it faulted.
      */
     bool (*rdmsr)(void *context, uint32_t msr, bool promised, uint64_t *out_value);
     uint32_t leaf0[4];

@@ -49,9 +49,11 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes);
 
 /*
- * After upmu_bank_find(): note that other software uses the counters `kept` of a unit, and stop all others.  If `kept`
- * is 0, boxes that have a reset are reset.  Registers that several boxes have were found with a mixture of their
- * values: at the end they are left idle, and not restored.
+ * After upmu_bank_find(), on a unit: note that other software uses the counters `kept`, and stop all others but
+ * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  What was found in a register of several boxes
+ * is the OR of their values.  So at the end their selects, filters and box control are left idle, not restored; but
+ * selects of `kept` and, if `kept` is not 0, filters are left alone.  The register that enables all counters
+ * (UPMU_UNIT_GLOBAL) gets the OR back.  Returns false where a write faulted.
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 

@@ -9,7 +9,8 @@
 
 /*
  * Bits of upmu_cpu.readers: user mode may execute RDPMC on the CPU, because a session of the CPU, or of the thread that
- * runs there, has a page.
+ * runs there, has a page, or had one: while any session of the machine has a page, the end of a page does not end the
+ * right.
  */
 #define UPMU_READS_CPU 1u
 #define UPMU_READS_THREAD 2u

@@ -32,7 +32,7 @@ struct upmu_mapped_sample {
     uint64_t event_id; /* upmu_sampling.event_id of the event */
     uint64_t value;    /* number of events counted so far, up to and with this overflow */
     uint32_t events;   /* mask: all events of the set that overflowed together, this one included */
-    uint32_t lost;     /* number of samples before this one that found no room */
+    uint32_t lost;     /* number of samples that found no room since the sample stored before this one */
     uint32_t process;  /* upmu_frame.process of the interrupted code */
     uint32_t thread;   /* upmu_frame.thread of the interrupted code */
     uint16_t cpu;      /* number of the CPU, in the order of upmu_cpu_init() */

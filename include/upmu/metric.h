@@ -80,7 +80,7 @@ struct upmu_formula_result {
  *     UPMU_ERR_FORMULA      the text is not a formula: this word does not fit
  *     UPMU_ERR_NO_SPACE     longer than UPMU_FORMULA_BYTES, or nested deeper than UPMU_FORMULA_DEPTH
  *     UPMU_ERR_DIVISION     the word is a divisor, and its value is 0
- *     UPMU_ERR_NOT_COUNTED  the count of this event has no value, or covers only part of the time
+ *     UPMU_ERR_NOT_COUNTED  the count of this event is neither exact nor scaled (enum upmu_quality)
  *     UPMU_ERR_BAD_VALUE    the result has 2^63 millionths or more; or a number of the text is, without its point,
  *                           2^64 or more, or has more than 19 digits behind the point
  * and what `values->value` returned.  A refusal leaves `*out_result` all zero.  `why` may be NULL.

@@ -84,8 +84,8 @@ struct upmu_register_class {
     uint8_t space;        /* enum upmu_register_space */
     uint8_t scope;        /* enum upmu_scope: which CPUs share the register */
     uint8_t access;       /* enum upmu_register_access: how the register reacts to reads and writes */
-    uint8_t load_rank;    /* registers of low rank are written first when events are loaded; below 8 */
-    uint8_t release_rank; /* registers of low rank are written first when registers are given back; below 8 */
+    uint8_t load_rank;    /* registers of low rank are written first when events are loaded, and at restores; below 8 */
+    uint8_t release_rank; /* registers of low rank are written first when counters are made idle or cleared; below 8 */
     uint8_t found;        /* 1: the found value is read at take-over; 0: before the first write of the register */
     uint8_t promised;     /* 1: CPUID (or the family) promises the register: an access never faults */
     /* 1: the register has bits for single counters, as IA32_PEBS_ENABLE; upmu_backend.bits_of says which */

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* The status codes, in groups: what a refusal is due to.  A code has one cause; numbers are never reused. */
+/* The status codes, in groups: a refusal is due to the text, the machine or the caller.  Numbers are never reused. */
 enum upmu_status {
     UPMU_OK = 0,
 
@@ -56,7 +56,7 @@ enum upmu_status {
     UPMU_ERR_FORMULA = 79, /* the text is not a formula (upmu/metric.h); why.position is the place */
     UPMU_ERR_NO_SUCH_NAME = 80, /* the PMU has no such metric or level, or a formula has an unknown name */
     UPMU_ERR_DIVISION = 81,     /* a formula divides by 0 */
-    /* a formula needs a count that has no value, or covers only part of the time; or a level has no value now */
+    /* a formula needs a count that is neither exact nor scaled (enum upmu_quality); or a level has no value now */
     UPMU_ERR_NOT_COUNTED = 82
 };
 

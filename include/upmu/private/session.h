@@ -168,7 +168,7 @@ struct upmu_set {
     uint32_t round;       /* value of upmu_session.round when the set was drawn last */
     uint64_t placed_beside; /* sum of the stamps of the co-runners beside which the last placement is valid */
     uint32_t placed_blocked; /* counters that sessions could not have when it was placed (upmu_meter_blocked()) */
-    uint32_t stamp; /* number of the set's last placement: unique on the machine until the number wraps */
+    uint32_t stamp; /* number of the set's last placement: unique among those of one CPU or unit until it wraps */
     uint8_t placed_class; /* upmu_placed_class() of the CPU for which the set was placed last; 0: not placed */
     uint8_t scale;        /* times are shifted right by so many bits in the sums of the estimates */
     /* in upmu_session.set alone: meter->seen_counting when the session was last unlinked from a meter */

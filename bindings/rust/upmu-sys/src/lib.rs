@@ -123,7 +123,7 @@ record! {
         time_ns: u64 = upmu_sample_time_ns_AT, upmu_sample_time_ns_BYTES;
         /// Bit i: event i of the session overflowed.
         events: u32 = upmu_sample_events_AT, upmu_sample_events_BYTES;
-        /// Samples before this one that found no room.
+        /// Samples that found no room since the one stored before this one.
         lost: u32 = upmu_sample_lost_AT, upmu_sample_lost_BYTES;
         /// Number of the CPU, in the order of initialisation.
         cpu: u16 = upmu_sample_cpu_AT, upmu_sample_cpu_BYTES;
