@@ -9,8 +9,8 @@
  *
  *     struct upmu_sim sim;
  *     upmu_sim_init(&sim, upmu_sim_profile("skl"), 2);
- *     upmu_machine_init(&machine, upmu_sim_port(&sim));
  *     upmu_sim_bind_cpu(&sim, 0, &cpu);
+ *     upmu_machine_init(&machine, upmu_sim_port(&sim));
  *     upmu_cpu_init(&cpu, &machine, NULL);
  *     ...
  *     upmu_sim_events(&sim, &(struct upmu_sim_burst){ .instructions = 1000, .cycles = 2500 });
