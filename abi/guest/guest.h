@@ -89,7 +89,7 @@ enum upmu_guest_level {
     UPMU_GUEST_OFF = 4 /* no event at all: the guest's registers keep what it writes, but no counter counts */
 };
 
-/* Bits of upmu_guest_policy.flags, ORed. */
+/* Bits of upmu_guest_policy.flags, ORed. Arm's door has STRICT, POLLED and BESIDE_STRANGERS alone. */
 /* the hypervisor's own virtual APIC has LVTPC: an entry injects UPMU_GUEST_INJECT_PMI or nothing */
 #define UPMU_GUEST_OWN_LAPIC (1u << 0)
 #define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() returns DOES_NOT_FIT while `waiting` is not 0 */
@@ -150,7 +150,7 @@ struct upmu_guest_policy {
     uint8_t max_counters; /* the most counters of a vCPU that count at the same time; further ones wait; 0: no limit */
     const struct upmu_guest_filter *filter; /* the filter of level LIST; other levels do not use it */
     uint64_t min_period; /* a counter interrupts the host once in so many events at most; below 2^32; 0: 1000 */
-    /* bits that the guest may set in OFFCORE_RSP_0 and OFFCORE_RSP_1; 0: an access to that register faults */
+    /* Intel: bits that the guest may set in OFFCORE_RSP_0 and _1; 0: an access to that register faults. Arm: 0 */
     uint64_t payload[2];
 };
 
@@ -251,7 +251,7 @@ struct upmu_guest {
     uint32_t halves;              /* mask of counters that overflow at 32 bits, whatever `mask` is */
     uint32_t raised;              /* mask of counters with an overflow that the guest has not cleared */
     uint32_t pending;             /* mask of counters whose overflow the next entry injects */
-    /* mask of counters that the guest has opened, but that do not count: no host counter */
+    /* mask of counters that the guest has opened, but that do not count: no host counter, no session, max_counters */
     uint32_t waiting;
     uint32_t attached; /* mask of sessions: bit n is set if memory.sessions[n] is attached to the vCPU's thread */
     uint32_t passes;              /* mask of counters that the guest may read itself, as of the last entry */
@@ -307,7 +307,7 @@ struct upmu_guest_entry {
  * on a machine of Intel's), and the architectural events that the machine counts in the same meaning. If the vendor is
  * the same, the shape also names the machine's CPU, for events of that model. AMD's CPUID names no event: an event of
  * its doors that the policy denies counts nothing, and only `denied` tells. A shape has no more counters than
- * max_counters, general ones first, except AMD's doors with a fixed number of counters.
+ * max_counters, general ones first (Arm: the cycle counter first), except AMD's doors with a fixed number of counters.
  *
  * To leave counters to the host (a watchdog), subtract them from out_shape->general. Then no virtual counter ever
  * waits, except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may
@@ -315,7 +315,7 @@ struct upmu_guest_entry {
  * more may be shown, and may wait.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid); UPMU_ERR_NO_PMU
- * (no CPU is initialised).
+ * (no CPU is initialised; Arm's door: the machine has no PMUv3).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -327,8 +327,9 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
 
 /*
  * Return what a shape shows though a policy (NULL: the default) never counts it: bit n, 0 to 6: architectural event n;
- * bit 16 + i: fixed counter i; UPMU_GUEST_DENIED_COUNTERS: there are more counters than max_counters, and the door
- * could show fewer. 0: the policy permits all that the shape shows. The policy must be valid.
+ * bit 16 + i: fixed counter i; Arm: bits 0 and 1: an event of shape.events[0] and [1]; UPMU_GUEST_DENIED_COUNTERS:
+ * there are more counters than max_counters, and the door could show fewer. 0: the policy permits all that the shape
+ * shows. The policy must be valid.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
@@ -572,7 +573,7 @@ enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned
  * an interrupt that is still to be injected (upmu_guest_pending()), upmu_guest_lapic(), and overflow flags of shapes
  * without a status register.
  *
- * Return false: the shape has no such MSR (get), or the MSR cannot hold this value (set).
+ * Return false: the shape has no such MSR, or (set) the MSR cannot hold this value.
  * Context: as upmu_guest_save().
  */
 bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);

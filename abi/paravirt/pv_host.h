@@ -101,7 +101,7 @@ struct upmu_pv_vcpu {
  * Begin a guest that has no open events. `events`: memory for as many events as the guest may have open at a time; NULL
  * with `event_count` 0: the guest cannot open events. The memory must stay until the last vCPU has ended.
  *
- * Returns UPMU_OK or UPMU_ERR_INVALID (a hook is NULL, more than 65,535 events).
+ * Returns UPMU_OK or UPMU_ERR_INVALID (a hook is NULL, more than 65,535 events, or no memory for them).
  * Context: any.
  */
 UPMU_MUST_CHECK

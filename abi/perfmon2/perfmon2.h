@@ -7,9 +7,10 @@
  * descriptor later. A right that no hook gives is refused: without hooks a program counts the user mode of threads that
  * find_thread returns, with events that need no privilege, and sees no address of the kernel.
  *
- * Each byte of a program's memory is read at most once. A refused call leaves the context as it was. Register numbers
- * are rows of the PMU's register table (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed
- * control, ESCRs and payloads.
+ * Each byte of a program's memory is read at most once. A refused call leaves the registers of the context as they
+ * were; but a context whose session cannot be loaded again is unloaded, pfm_start() may have switched the set, and of
+ * several sets some may have been created. Register numbers are rows of the PMU's register table (machine->pmu[0]):
+ * PMDs are the rows of counters, PMCs those of selects, fixed control, ESCRs and payloads.
  */
 #ifndef UPMU_ABI_PERFMON2_H
 #define UPMU_ABI_PERFMON2_H
@@ -115,7 +116,7 @@ struct upmu_pfm_memory {
     void *vector;
     size_t vector_bytes;       /* of `vector` */
     struct upmu_message *messages; /* queue of the context */
-    uint32_t message_count;    /* a power of two */
+    uint32_t message_count;    /* a power of two; 0: no messages are stored */
     void *ring;                /* memory for the session's ring of samples; NULL: no samples are stored */
     size_t ring_bytes;         /* of `ring` */
 };
@@ -138,9 +139,10 @@ struct upmu_pfm_context {
  * give to NULL). Without PFM_FL_SMPL_FMT name, argument and size must be 0. `name` is the host's copy. A context whose
  * owner may not have UPMU_PFM_ADDRESSES hides the kernel's addresses (upmu_session_hide_kernel()).
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, arguments that do not agree with them, an unknown format, or a CPU's
- * context that blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all or of the owner,
- * its most_bytes, no set or too little memory for samples); UPMU_ERR_NO_PMU; the status that the format returns.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, arguments that do not agree with them, an unknown format, a CPU's context
+ * that blocks, or memory for samples or messages that upmu_session_ring() or upmu_session_messages() refuses);
+ * UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all or of the owner, its most_bytes, or no
+ * set); UPMU_ERR_NO_PMU; UPMU_ERR_COMPILED_OUT (no messages in this build); the status that the format returns.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -169,8 +171,9 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field); UPMU_ERR_NO_SPACE (longer than
  * memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no program may set; if the context is loaded, an event that
- * its owner may not use); UPMU_ERR_PORT (copying failed); a failure of upmu_session_attach_cpu() if a loaded session
- * has to be loaded anew, otherwise one of upmu_set_read().
+ * its owner may not use); UPMU_ERR_PORT (copying failed); if a loaded session has to be loaded anew, a failure of
+ * upmu_session_detach(), upmu_event_raw(), upmu_set_add_event(), an attach or upmu_session_start(); otherwise one of
+ * upmu_set_read().
  * Context: local; any while the context is not loaded.
  */
 UPMU_MUST_CHECK
@@ -186,8 +189,8 @@ enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user
  * nothing.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded); UPMU_ERR_NOT_PERMITTED (an event
- * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; a failure of upmu_session_attach_cpu() or
- * upmu_session_attach_thread().
+ * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; a failure of upmu_event_raw(), upmu_set_add_event(),
+ * upmu_session_attach_cpu(), upmu_session_attach_thread() or upmu_session_detach().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -199,7 +202,7 @@ enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint3
  * pfm_start(), pfm_stop(): start and stop a context. `set` is used with PFM_STARTFL_SET, and must be 0 without it.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded; PFM_STARTFL_RESTART: neither
- * masked nor running); a failure of upmu_session_start(), upmu_session_stop(), upmu_session_switch() or
+ * masked nor started); a failure of upmu_session_start(), upmu_session_stop(), upmu_session_switch() or
  * upmu_session_restart().
  * Context: local.
  */

@@ -79,7 +79,12 @@ struct pmc_driverstats {
     uint64_t pm_allocated, pm_refused, pm_samples, pm_lost, pm_log_records, pm_log_dropped;
 };
 
-/* ---- libpmc: the calls of a program. A call returns 0, or -1 with the reason in pmc_errno, but for the names ---- */
+/*
+ * ---- libpmc: the calls of a program ----
+ *
+ * A call returns 0, or -1 with the reason in pmc_errno. But pmc_ncpu() and pmc_npmc() return a number, and the calls
+ * that return a name NULL if there is none; their refusals leave pmc_errno as it is, and so does a `size` of 0.
+ */
 
 /* To use your C library's errno, compile pmc_client.c and the program with -include errno.h -Dpmc_errno=errno. */
 #ifndef pmc_errno
@@ -88,7 +93,7 @@ extern int pmc_errno;
 
 int pmc_init(void);
 int pmc_ncpu(void);
-int pmc_npmc(int cpu);
+int pmc_npmc(int cpu); /* -1: no such CPU */
 int pmc_cpuinfo(const struct pmc_cpuinfo **out_info);
 int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
@@ -106,7 +111,7 @@ int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, 
 int pmc_release(pmc_id_t id);
 /* attach a PMC in a thread mode to the thread that the host finds for `pid`; 0: the program itself */
 int pmc_attach(pmc_id_t id, int32_t pid);
-int pmc_detach(pmc_id_t id, int32_t pid);
+int pmc_detach(pmc_id_t id, int32_t pid); /* `pid` is not used */
 int pmc_start(pmc_id_t id);
 int pmc_stop(pmc_id_t id);
 /* the count; in a sampling mode the number of events until the next sample */

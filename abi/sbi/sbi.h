@@ -163,11 +163,12 @@ enum upmu_status upmu_sbi_pmu_init(struct upmu_sbi_pmu *pmu, const struct upmu_s
 
 /*
  * Answer a call of S-mode to this extension: `function` is its a6, a[0] to a[5] are its a0 to a5. Each argument may
- * have any value. The call's time is bounded: at most 32 counters are started or stopped, at most UPMU_SBI_EVENTS
- * events looked up.
+ * have any value. The call's time is bounded: at most 47 counters (31 of hardware, 16 of the firmware) are started or
+ * stopped, at most UPMU_SBI_EVENTS events looked up.
  *
- * A counter that stops with an overflow keeps its flag until it starts; each start clears the flag, so that the next
- * overflow interrupts. Counters never count M-mode if the hart has Sscofpmf.
+ * A counter that stops with an overflow keeps its flag until it starts, is reset or gets an event; each start clears
+ * the flag, so that the next overflow interrupts. If the hart has Sscofpmf, no mhpmcounter counts M-mode; mcycle and
+ * minstret count it.
  *
  * Context: local.
  */

@@ -137,8 +137,8 @@ uint64_t upmu_divide(uint64_t dividend, uint64_t divisor, uint64_t *out_rest);
 /* ---- The machine ---- */
 
 /*
- * Return the CPU that executes this call, as the hook this_cpu says.  Without that hook return the only initialised
- * CPU; NULL: no CPU is initialised.
+ * Return the CPU that executes this call, as the hook this_cpu says; NULL: the host has given it none.  Without that
+ * hook return the only initialised CPU; NULL: no CPU is initialised.
  *
  * Context: any.  With interrupts on, the caller may be moved to another CPU before it uses the result.
  */
@@ -214,9 +214,9 @@ struct upmu_progress {
     uint64_t count;     /* number of events counted */
     uint64_t due;       /* of an event that samples: the count at which the next sample is due; else 0 */
     uint64_t reset;     /* of an event that samples: the present period, with its random part; else 0 */
-    uint32_t to_switch; /* overflows until the next set (upmu_sampling.switch_after); 0: no switch */
+    uint32_t to_switch; /* of an event that samples: overflows until the next set, in a run of the set; 0: no switch */
     uint32_t overflows; /* of an event that samples: number of periods completed */
-    uint32_t lost;      /* of these, the number that ended without a sample: throttled, or too short */
+    uint32_t lost;      /* of these, the number that gave no sample: throttled, too short, or the session masked */
     bool lent;          /* true: upmu_set_lend() was called for the event, and still holds */
 };
 

@@ -87,11 +87,13 @@ struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu);
  * + 5 R more, at most; architectural 3 W + 2 R.
  *
  * `why` may be NULL.
- * Returns UPMU_OK; UPMU_ERR_INVALID (an unknown bit in filter->record); UPMU_ERR_UNSUPPORTED (no branch records, or not
- * this filter); UPMU_ERR_STATE (started already, or other software uses the registers); UPMU_ERR_NO_PMU (not
- * initialised, or suspended); UPMU_ERR_PORT (why->address faulted); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU;
- * UPMU_ERR_COMPILED_OUT.  For UPMU_ERR_UNSUPPORTED and UPMU_ERR_STATE why->word is the reason.  After an error nothing
- * records, and registers are as they were found.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (an unknown bit in filter->record); UPMU_ERR_UNSUPPORTED (no branch records, not
+ * this filter, a stack that records nothing, or a hypervisor where faults are not safe); UPMU_ERR_STATE (started
+ * already, other software uses the registers, or Processor Trace runs); UPMU_ERR_NO_PMU (not initialised, or
+ * suspended); UPMU_ERR_PORT (why->address faulted); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.  For
+ * UPMU_ERR_UNSUPPORTED and UPMU_ERR_STATE why->word is the reason.  After an error the control and filter registers are
+ * as they were found, as far as they can be written, so that what recorded before records on; entries may have been
+ * cleared.
  * Context: local.
  */
 UPMU_MUST_CHECK

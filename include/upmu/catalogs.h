@@ -63,7 +63,7 @@ struct upmu_row {
 /* A unit mask of a masked row (UPMU_ROW_MASKED), unpacked. */
 struct upmu_mask {
     uint64_t bits;      /* bits ORed into upmu_row.umask (bits 15:0) or, with UPMU_MASK_PAYLOAD, into .payload */
-    uint8_t group;      /* number of the mask's group; masks of an exclusive group replace each other */
+    uint8_t group;      /* number of the mask's group: a mask that is named replaces the defaults of its group */
     uint8_t flags;      /* UPMU_MASK_… */
     uint8_t cmask;      /* counter mask that is wired with this unit mask; 0: none */
 };
@@ -115,9 +115,9 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i);
 
 /*
  * Let a PMU use a catalogue of a checked file: the catalogue that is for the PMU's CPU, or, if the file has none, the
- * catalogue with the PMU's name.  Names of events are searched there first, then in the built-in catalogue.  `file`
- * must stay unchanged until the PMU no longer uses it; `file` NULL ends the use.  Call it before events are encoded for
- * the PMU, and for each PMU of a machine.
+ * catalogue with the name of the PMU or of its built-in catalogue.  Names of events are searched there first, then in
+ * the built-in catalogue.  `file` must stay unchanged until the PMU no longer uses it; `file` NULL ends the use.  Call
+ * it before events are encoded for the PMU, and for each PMU of a machine.
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SUCH_PMU (no catalogue of the file is for it);
  * UPMU_ERR_NOT_PERMITTED (pmu->refuses excludes catalogues from outside); UPMU_ERR_COMPILED_OUT.
@@ -140,7 +140,8 @@ unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
 
 /*
  * Find an event by its name of `length` bytes: first a name that is equal; then a name that differs only in the case of
- * letters and in the separators '-' '_' '.' ':'.  For an alias *out_id becomes the id of the canonical name.
+ * letters and in the separators '-' '_' '.' ':'.  Names of unit masks may follow that of a masked row: then
+ * out_id->masks has these masks.  For an alias *out_id becomes the id of the canonical name.
  *
  * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
  * Context: any.

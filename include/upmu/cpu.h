@@ -47,7 +47,7 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
  * another CPU; if none can drive them, their sessions are suspended.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were restored);
- * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU is unchanged).
+ * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU is as it was, but some of its units may have been handed over).
  * Context: local.
  */
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
@@ -88,8 +88,8 @@ enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machi
  * sessions that ran continue after upmu_cpu_resume().  If a thread leaves the CPU meanwhile, its sessions wait and
  * continue where the thread runs next.
  *
- * Returns UPMU_OK (also if the CPU is not initialised or suspended already); UPMU_ERR_PORT
- * (suspended all the same); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
+ * Returns UPMU_OK (also if the CPU is not initialised or suspended already); UPMU_ERR_PORT (suspended all the same);
+ * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU runs on as it was, but some of its units may have been handed over).
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -100,9 +100,10 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
  * If the take-over fails (UPMU_ERR_NO_PMU, UPMU_ERR_PORT), the registers are restored and the CPU stays suspended: call
  * again to try once more.
  *
- * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU; UPMU_ERR_PORT;
- * UPMU_ERR_DOES_NOT_FIT (counters were reserved meanwhile); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.  A
- * session that could not be started again is stopped with its `error` set; other sessions run.
+ * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU (also if it is not initialised); UPMU_ERR_PORT;
+ * UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; those of upmu_session_start() if a session could not be started again
+ * (UPMU_ERR_DOES_NOT_FIT: counters were reserved meanwhile): it is stopped with its `error` set, and other sessions
+ * run.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -152,12 +153,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work *work);
 
 /*
- * Fold the running counters of a CPU, and of the units that it drives, and let throttled counters sample again.
- * upmu_cpu_tick() does the same for the CPU's counters, every 16th time.  On a port without pmi_rearm a fold is needed
- * at least once in the time in which a counter can pass half its range (32 bits on P6; with 40 bits at 4 GHz every two
- * minutes).  On every other port call it, or upmu_cpu_tick(), from the host's clock tick, and at least as often: on
- * PMUs without a status register (K7, K8, and AMD before PerfMonV2) a wrap of a counter that only counts cannot be seen
- * later, and the events of a whole round of the counter are in no count.
+ * Fold the running counters of a CPU that only count, and the counters of the units that it drives; let throttled
+ * counters sample again; handle overflows of sampling counters whose interrupt was lost.  upmu_cpu_tick() does the same
+ * for the CPU's counters, every 16th time.  On a port without pmi_rearm a fold is needed at least once in the time in
+ * which a counter can pass half its range (32 bits on P6; with 40 bits at 4 GHz every two minutes).  On every other
+ * port call it, or upmu_cpu_tick(), from the host's clock tick, and at least as often: on PMUs without a status
+ * register (Intel's before architectural version 2, NetBurst, K7, K8, and AMD before PerfMonV2) a wrap of a counter
+ * that only counts cannot be seen later, and the events of a whole round of the counter are in no count.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY;
  * UPMU_ERR_WRONG_CPU.
@@ -198,7 +200,7 @@ enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
  * run after upmu_cpu_suspend() and upmu_cpu_fini(), either: where the registers as found would let it run, its enable
  * bit stays clear.  Records and reloads (IA32_PEBS_ENABLE, CFG_B and CFG_C) that you have ended are not begun again.
  *
- * Context: local.
+ * Context: local; inside another local call nothing is done.
  */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
@@ -208,10 +210,10 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
  * counters for which a former kernel left PEBS enabled, because their overflows would write records to its memory; and
  * counters that are reloaded at an overflow (auto counter reload).  This call disables both features, and a branch
  * trace to memory (BTS) that a former kernel left on and upmu_cpu_init() logged (Intel from Core 2 on).  On NetBurst,
- * and where one of these counters is reserved, these two kinds stay the firmware's.  upmu_cpu_fini() still restores the
- * registers as found.
+ * where one of these counters is reserved, and where a register faults, these two kinds stay the firmware's.
+ * upmu_cpu_fini() still restores the registers as found.
  *
- * Context: local.
+ * Context: local; inside another local call, and while the CPU is suspended, nothing is done.
  */
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu);
 

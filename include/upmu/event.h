@@ -50,8 +50,8 @@ struct upmu_spec {
  *
  * `*cursor` is the byte offset at which to continue; set it to 0 before the first call.
  * Returns UPMU_OK; UPMU_ERR_END after the last one; UPMU_ERR_SYNTAX or UPMU_ERR_NO_SPACE (more attributes than
- * UPMU_SPEC_ATTRIBUTES, or a text of 65,535 bytes or more), with the place in why->position; UPMU_ERR_COMPILED_OUT.
- * After an error *cursor and *out_spec are unchanged.  `why` may be NULL.
+ * UPMU_SPEC_ATTRIBUTES, or a specification that goes beyond byte 65,534 of the text), with the place in why->position;
+ * UPMU_ERR_COMPILED_OUT.  After an error *cursor and *out_spec are unchanged.  `why` may be NULL.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -86,8 +86,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu *cpu, const char *list, size_t bytes);
 
 /*
- * Write a specification as text: counter index, unit and PMU in lower case; the name, attributes and separators as they
- * were given, without blanks.  upmu_spec_next() of the result gives the same specification.
+ * Write a specification as text: counter index and a blank, unit and PMU in lower case; the name, attributes and
+ * separators as they were given, without blanks.  upmu_spec_next() of the result gives the same specification.  Without
+ * UPMU_NAMES the text is empty.
  *
  * Returns the length of the whole text without the NUL; at most `size` bytes including the NUL are written.
  * Context: any.
@@ -141,9 +142,9 @@ enum upmu_world {
  * Encode a specification for a PMU.
  *
  * `*out_event` is written on success only; `why` may be NULL.
- * Returns UPMU_OK; any code of the group "The text" in upmu/status.h; UPMU_ERR_UNSUPPORTED;
- * UPMU_ERR_DOES_NOT_FIT (no counter of this PMU can count it as specified); UPMU_ERR_WRONG_PMU (the name is that of an
- * event of another type of unit; why->nearest is this event); UPMU_ERR_COMPILED_OUT.
+ * Returns UPMU_OK; any code of the group "The text" in upmu/status.h; UPMU_ERR_UNSUPPORTED; UPMU_ERR_NOT_PRECISE
+ * (why->levels); UPMU_ERR_DOES_NOT_FIT (no counter of this PMU can count it as specified); UPMU_ERR_WRONG_PMU (the name
+ * is that of an event of another type of unit; why->nearest is this event); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -183,8 +184,9 @@ enum upmu_status upmu_event_basic(const struct upmu_pmu *pmu, enum upmu_basic_ev
  * ignored), `config1` the value of the payload register that the event code uses, or 0, `config2` as in struct
  * upmu_event.
  *
- * Returns UPMU_OK; UPMU_ERR_NOT_PERMITTED (a bit that no session may set, or that
- * this PMU does not have); UPMU_ERR_DOES_NOT_FIT.
+ * Returns UPMU_OK; UPMU_ERR_NOT_PERMITTED (a bit that no session may set, or that this PMU does not have);
+ * UPMU_ERR_DOES_NOT_FIT; UPMU_ERR_UNSUPPORTED (an event that this PMU does not have, or that the library cannot count
+ * right); UPMU_ERR_CONTRADICTION (bits that exclude each other); UPMU_ERR_COMPILED_OUT (an event of two counters).
  * Context: any.
  */
 UPMU_MUST_CHECK

@@ -117,12 +117,12 @@ enum upmu_status upmu_group_leave(struct upmu_member *member);
 
 /*
  * Read the sums of `count` events of the group, from event `first` on: the counts of all members, those that have left
- * and those that are in the group.  `value`, `raw`, `error`, `enabled_ns`, `running_ns` and `lost` are sums; the first
- * three stop at 2^64 - 1.  Times are added, too, so they may be longer than the time that has passed.  `left` and
+ * and those that are in the group.  `value`, `raw`, `error`, `enabled_ns`, `running_ns` and `lost` are sums, which stop
+ * at their largest values.  Times are added, too, so they may be longer than the time that has passed.  `left` and
  * `reset` are 0.  The quality is the worst of the members' (UPMU_QUALITY_EXACT, _SCALED, _PARTIAL); while group->missed
- * is not 0 each sum is partial.  A member that has never run adds nothing and changes no quality; a member that has run
- * and had no counter makes the sum partial.  UPMU_QUALITY_NEVER_RAN: no member has run.  UPMU_QUALITY_UNPROVEN: the sum
- * is 0, and a member's 0 is unproven.
+ * is not 0 each sum is partial.  A member that has never run adds nothing and changes no quality, nor, without
+ * clock_ns, does one that had no counter; with clock_ns a member that has run and had no counter makes the sum partial.
+ * UPMU_QUALITY_NEVER_RAN: no member has run.  UPMU_QUALITY_UNPROVEN: the sum is 0, and a member's 0 is unproven.
  *
  * A sum never falls below an earlier one while all counts are exact.  A sum is no snapshot: members that run on other
  * CPUs are read one after the other.

@@ -55,7 +55,7 @@ struct upmu_ibs_sample {
     uint64_t ip;      /* interrupted instruction; the address of the sampled one is in `registers` */
     /* values of the unit's registers, by the indices above; entries that the unit does not have are 0 */
     uint64_t registers[UPMU_IBS_REGISTERS];
-    uint32_t lost;    /* samples of the unit that were lost before this one: no room, or a register faulted */
+    uint32_t lost;    /* samples that were lost since the one stored before: no room, or a register faulted */
     uint16_t cpu;     /* number of the CPU, in the order of upmu_cpu_init() */
     uint8_t kind;     /* enum upmu_ibs_kind */
     uint8_t flags;    /* UPMU_IBS_NO_... */

@@ -48,7 +48,7 @@ struct upmu_mapped_ring {
  * not copied.  upmu_session_format() fills in the ring's first page; the other pages are not touched before a sample.
  *
  * upmu_session_format() returns UPMU_ERR_INVALID if the argument has another size, if a page is missing or not aligned
- * to 8 bytes, or if the number of pages is not 1 + 2^n.  Without UPMU_FORMATS there is no such format.
+ * to 8 bytes, or if the number of pages is not 1 + 2^n.  Without UPMU_FORMATS or UPMU_SAMPLING there is no such format.
  */
 extern const struct upmu_format upmu_mapped_format;
 

@@ -72,7 +72,7 @@ extern "C" {
 #define UPMU_PV_BUSY 9u      /* call again */
 #define UPMU_PV_BAD_STATE 10u /* a page is mapped already, or none is; no such slot; page and events used together */
 #define UPMU_PV_NO_PMU 11u    /* the host has no PMU for the guest at present */
-#define UPMU_PV_BAD_PERIOD 12u /* the period is shorter than the host allows */
+#define UPMU_PV_BAD_PERIOD 12u /* the period is shorter than the host allows, or 2^47 events or more */
 
 /* ---- Single events ---- */
 
@@ -161,8 +161,9 @@ struct upmu_pv_slot {
     uint32_t overflows; /* number of overflows: the host adds to it, the guest sets it to 0 by compare-and-exchange */
     uint32_t sequence;  /* odd while the host stores; each store adds 2 */
     uint64_t value;     /* value of the slot's counter, UPMU_PV_WIDTH bits */
-    uint64_t enabled_ns, running_ns; /* time in which the slot was to count; part of it with a counter of the host */
-    uint64_t ip;        /* instruction of the guest at the last overflow, or 0 */
+    /* time in which the slot was to count; part of it with a counter of the host; 0: abi/paravirt gives none */
+    uint64_t enabled_ns, running_ns;
+    uint64_t ip;        /* instruction of the guest at the last overflow, or 0: abi/paravirt gives none */
     uint64_t reserved;  /* 0 */
     uint32_t reserved2; /* 0 */
     uint32_t status;    /* UPMU_PV_SLOT_... */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The allow-list: which model-specific registers a program may read and write, for kernels that execute RDMSR and WRMSR
- * for programs.  The allow-list can be used alone: its functions call no other part of the library and touch no
- * hardware.
+ * for programs.  No function touches hardware.  upmu_permit_check() and upmu_permit_merge() can be used alone with the
+ * rows of a PMU: they call no other part of the library.
  *
  * Every register that does not belong to the PMU is refused.  So are the registers of the PMU that concern more than
  * counting: where records are written, what freezes or debugs, the bits of counters that the caller does not own.

@@ -34,7 +34,8 @@ struct upmu_probe {
     /* Found: */
     enum upmu_verdict verdict;
     unsigned counter;                   /* the free counter that was used, or UPMU_NO_COUNTER */
-    uint64_t counted;                   /* number of events (instructions) counted during the loop */
+    /* number of events counted during the loop: instructions, or another event that every loop causes (cycles) */
+    uint64_t counted;
     struct upmu_probe_work work;        /* the library's */
 };
 

@@ -20,7 +20,7 @@ enum upmu_session_state {
     UPMU_SESSION_DETACHED = 0, /* not attached: events, ring, format, ... can be changed; counts stay readable */
     UPMU_SESSION_STOPPED = 1,  /* attached to a CPU, a thread or a unit, and not started */
     UPMU_SESSION_RUNNING = 2,
-    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format, until upmu_session_restart() */
+    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format, until a restart, start or stop */
     UPMU_SESSION_SUSPENDED = 4, /* started; its CPU is suspended: the session continues at upmu_cpu_resume() */
     UPMU_SESSION_CLOSED = 5,   /* upmu_session_close() has ended it: calls on it are refused or do nothing */
     UPMU_SESSION_WAITING = 6   /* started; its thread does not run, or counters that it needs are in use */
@@ -92,8 +92,9 @@ void upmu_session_hide_kernel(struct upmu_session *session, bool hide);
 /*
  * `share` true: make the session a sharing one, which is multiplexed with other sharing sessions.  If counters that it
  * needs are in use, a start is not refused: the session waits (UPMU_SESSION_WAITING: its enabled time goes on, its
- * running time stands, and counts are UPMU_QUALITY_SCALED).  upmu_cpu_tick() rotates sharing sessions.  Sessions that
- * do not share (false, as after upmu_session_init()) have priority: first those of the CPU, then those of the thread.
+ * running time stands, and counts are UPMU_QUALITY_SCALED, without clock_ns UPMU_QUALITY_PARTIAL).  upmu_cpu_tick()
+ * rotates sharing sessions.  Sessions that do not share (false, as after upmu_session_init()) have priority: first
+ * those of the CPU, then those of the thread.  Without UPMU_THREADS nothing is shared: the call has no effect.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -152,9 +153,9 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
 void upmu_session_hold(struct upmu_session *session);
 
 /*
- * Remove one controller.  With the last controller the session is closed.  If the session runs on a CPU that cannot be
- * reached, it is dropped: it makes no more samples or messages, and the next switch of its thread or tick of its CPU
- * closes it.  Its memory may be freed when its state is UPMU_SESSION_CLOSED.
+ * Remove one controller.  With the last controller the session is closed.  If its CPU cannot be reached, or another
+ * call works there or on the session, the session is dropped: it makes no more samples or messages, and the next switch
+ * of its thread or tick of its CPU closes it.  Its memory may be freed when its state is UPMU_SESSION_CLOSED.
  *
  * Returns UPMU_OK, or UPMU_ERR_PORT as upmu_session_close().
  * Context: local; any while its thread does not run.
@@ -165,12 +166,14 @@ enum upmu_status upmu_session_drop(struct upmu_session *session);
 /*
  * Start some sessions and stop others in one change, as a thread switch does.  Up to 8 sessions that stop, and up to 8
  * that start and have a placement from an earlier start, cost together one write that closes counters, one that opens
- * counters, and the writes of registers that differ.  Further sessions, and those without a placement, are stopped and
- * then started one by one.  All sessions must be attached to this CPU, or to the thread that runs on it.  If a session
- * cannot be started or stopped, the others are nevertheless; its `why` has the reason.
+ * counters, and the writes of registers that differ.  Further sessions, those without a placement, and all of them
+ * while any session waits for counters of the CPU, are stopped and then started one by one.  All sessions must be
+ * attached to this CPU, or to the thread that runs on it.  If a session cannot be started or stopped, the others are
+ * nevertheless; its `why` has the reason.
  *
- * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop(); UPMU_ERR_WRONG_CPU also if a
- * session is attached elsewhere; UPMU_ERR_NO_PMU (the CPU is not initialised); UPMU_ERR_BUSY (nothing was done).
+ * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop(), or the `error` of a session that
+ * is stopped or started already; UPMU_ERR_WRONG_CPU also if a session is attached elsewhere, or to nothing;
+ * UPMU_ERR_NO_PMU (the CPU is not initialised); UPMU_ERR_BUSY (nothing was done).
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -200,7 +203,7 @@ enum upmu_status upmu_session_detach(struct upmu_session *session);
 /*
  * List the register writes that a start of this session would make on an idle `pmu`, in their order and without
  * hardware.  The events must be encoded for this kind of PMU; this is not checked.  If the session is detached,
- * set.tally[i].counter is the counter of event i afterwards.
+ * tally[i].counter of its active set is the counter of event i afterwards.
  *
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD, UPMU_ERR_NO_SPACE, UPMU_ERR_UNSUPPORTED (the events write
  * too many registers) or UPMU_ERR_STATE (no events); UPMU_ERR_BUSY, only where the executing CPU has a work area

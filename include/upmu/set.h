@@ -15,7 +15,7 @@ extern "C" {
 
 /* When the next set of the chain becomes active in place of this one: bits of upmu_set.flags.  No bit: only by
    upmu_session_switch().  Both bits: at the first of the two moments. */
-#define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns of its thread's time; for a CPU's session of wall time */
+#define UPMU_SET_TIME_SWITCH (1u << 0)     /* at the first tick after timeout_ns in which the set had counters */
 /* when an event of the set has overflowed upmu_sampling.switch_after times since the set became active */
 #define UPMU_SET_OVERFLOW_SWITCH (1u << 1)
 
@@ -35,7 +35,7 @@ size_t upmu_set_bytes(unsigned events);
  * session is closed.  If the chain has a set with this number already, the flags and the timeout of that set are
  * replaced, its events stay, its runs and duration begin at 0, and `set` is not used (it may be NULL).
  *
- * `timeout_ns` is rounded up to a multiple of port->tick_ns; upmu_set.timeout_ns has the result.
+ * `timeout_ns` is rounded up to a multiple of port->tick_ns, if that is not 0; upmu_set.timeout_ns has the result.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; UPMU_SET_TIME_SWITCH without a
  * timeout, or a timeout without it; `set` NULL for a new set, or a set that is in this chain already; that a set is in
  * the chain of another session is not noticed); UPMU_ERR_HOOK_MISSING (UPMU_SET_TIME_SWITCH without clock_ns);
@@ -80,7 +80,7 @@ struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t nu
  * again.  Without shuffling, a load whose phases are as long as some runs of sets can make estimates wrong by any
  * amount, beyond upmu_count.error: by 82 % with 10 sets and phases of 5 runs.
  *
- * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
+ * Returns UPMU_OK, UPMU_ERR_STATE (not detached) or UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -104,9 +104,9 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
  * continues on its counters, whatever sessions other CPUs of a domain have started meanwhile.  A sample that is due at
  * this moment may mask the session.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_STATE (closed, or a set of no session),
- * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped
- * with its `error` set; the count is the former one if the stop faulted, otherwise the new one).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, as after a close, or the value), UPMU_ERR_STATE (a set of no
+ * session), UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is
+ * stopped with its `error` set; the count is the former one if the stop faulted, otherwise the new one).
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -128,10 +128,10 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index, const ch
  * Replace event `index` of a set by an encoded event, as upmu_set_replace() does.  No register is accessed: the values
  * that the old event needed stay in the registers, and its counters stay closed, until other events are loaded there.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (the session is started or closed, or the set is in no session); UPMU_ERR_INVALID (no
- * such event, or its sampling, as upmu_set_add()); UPMU_ERR_NOT_PRECISE, UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
- * UPMU_ERR_COMPILED_OUT (as upmu_set_add()); UPMU_ERR_CONTRADICTION (the new event names another world than the old
- * one); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Returns UPMU_OK; UPMU_ERR_STATE (the session is started, or the set is in no session); UPMU_ERR_INVALID (no such
+ * event, as after a close, or its sampling, as upmu_set_add()); UPMU_ERR_NOT_PRECISE, UPMU_ERR_HOOK_MISSING,
+ * UPMU_ERR_UNSUPPORTED, UPMU_ERR_COMPILED_OUT (as upmu_set_add()); UPMU_ERR_CONTRADICTION (the new event names another
+ * world than the old one); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -144,10 +144,10 @@ enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index, co
  * event's counter (one register write).  A running session is stopped and started again on its counters.  A sample that
  * is due at this moment may mask the session.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or it does not sample; `left` is 0 or above
- * 2^63 - 1; `period`, or `left` of a count that falls, is not as upmu_set_add() demands); UPMU_ERR_STATE (closed);
- * UPMU_ERR_COMPILED_OUT; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a
- * register faulted: the session is stopped with its `error` set).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, as after a close, or it does not sample; `left` is 0 or above 2^63
+ * - 1; `period`, or `left` of a count that falls, is not as upmu_set_add() demands); UPMU_ERR_STATE (a set of no
+ * session); UPMU_ERR_COMPILED_OUT; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register
+ * faulted: the session is stopped with its `error` set).
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -171,12 +171,13 @@ struct upmu_set_info {
     uint16_t number;             /* number of the set; the chain is in rising order of these numbers */
     uint8_t flags;               /* UPMU_SET_... */
     bool active;                 /* true: the set runs, or runs first at the next start */
-    uint32_t overflowed;         /* bit i: event i of the set has overflowed at least once */
-    uint32_t available_counters; /* mask: counters of its CPU that firmware, watchdog or foreign software do not use */
+    uint32_t overflowed;         /* bit i: event i of the set samples, and at least one of its periods has ended */
+    /* mask: counters of its CPU that firmware, watchdog or foreign software do not use; on no CPU: all of its PMU's */
+    uint32_t available_counters;
     uint64_t runs;               /* number of times that the set became active */
     uint64_t timeout_ns;         /* upmu_set.timeout_ns: the timeout in effect */
-    uint64_t left_ns;            /* rest of the timeout in this run */
-    uint64_t duration_ns;        /* time in which the set had counters, in all */
+    uint64_t left_ns;            /* rest of the timeout in this run, when the set last left its counters */
+    uint64_t duration_ns;        /* time in which the set had counters, until it last left them */
 };
 
 /* Get the facts about a set; all 0: the set is in no session, or UPMU_SETS is 0.  Context: any; exact while the session

@@ -230,9 +230,10 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
  * called while a CPU comes that may drive the unit.  While the unit is handed over from one CPU to another the calls
  * return UPMU_ERR_BUSY, and a read UPMU_ERR_WRONG_CPU: repeat them.
  *
- * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box with another number
- * or another path); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session; a session of one world; an event whose
- * filters are in a second PCI function of the box, which was not found; upmu_session_alone()).
+ * Returns as upmu_session_attach_cpu(), with UPMU_ERR_NO_PMU for a unit that is not open; UPMU_ERR_WRONG_PMU (an event
+ * of another type, or of a box with another number or another path); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published
+ * session; a session of one world; an event whose filters are in a second PCI function of the box, which was not found;
+ * upmu_session_alone()).
  * Context: local, on any CPU.
  */
 UPMU_MUST_CHECK
@@ -246,7 +247,8 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (`cpu` cannot drive the unit); UPMU_ERR_WRONG_CPU (the former or the new CPU cannot
  * be reached: the unit is driven as before; where neither can, the unit counts on, but no tick folds its counters until
- * the call is repeated); UPMU_ERR_BUSY; UPMU_ERR_PORT; UPMU_ERR_STATE (not open).
+ * the call is repeated); UPMU_ERR_BUSY; UPMU_ERR_PORT; UPMU_ERR_STATE (not open); where no CPU drove it, also those of
+ * upmu_cpu_resume().
  * Context: as upmu_unit_open().
  */
 UPMU_MUST_CHECK
@@ -270,7 +272,7 @@ enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit);
  * the host has ticks; else call this at least every upmu_unit_poll_interval() ns.  Counts that were folded too late get
  * UPMU_QUALITY_PARTIAL, as far as the delay can be measured.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_NO_CPU.
+ * Returns UPMU_OK, UPMU_ERR_STATE (not open), UPMU_ERR_PORT, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_NO_CPU.
  * Context: local, on any CPU.
  */
 UPMU_MUST_CHECK
@@ -341,8 +343,8 @@ struct upmu_unit_facts {
     uint64_t cost_ns;                         /* time that a rotation takes, on average; 0: unknown */
     uint64_t poll_interval_ns;                /* upmu_unit_poll_interval() */
     uint32_t every;                           /* ticks from one rotation to the next, at present */
-    uint32_t rotations;                       /* number of rotations so far */
-    uint32_t firmware;                        /* mask: counters found in use at the take-over */
+    uint32_t rotations;                       /* number of rotations so far that accessed registers */
+    uint32_t firmware;                        /* mask: counters found in use that are still the firmware's */
     struct upmu_accesses accesses;            /* register accesses so far */
 };
 

@@ -42,7 +42,8 @@ struct upmu_user_page {
     uint32_t count;             /* entries of `event` in use */
     uint32_t flags;             /* UPMU_USER_… */
     uint32_t set;               /* upmu_set.number of the active set */
-    uint64_t time_ns;           /* clock_ns at which the two times below were right; 0: no clock, not started, closed */
+    /* clock_ns at which the two times below were right; 0: no clock, not started since it was published, closed */
+    uint64_t time_ns;
     uint64_t enabled_ns;        /* time that the session was enabled, from its first start to time_ns */
     uint64_t running_ns;        /* part of enabled_ns in which the active set had counters */
     struct upmu_user_event event[UPMU_USER_EVENTS]; /* entry i is event i of the active set */
@@ -70,7 +71,7 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
     __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
     return (uint64_t)high << 32 | low;
 }
-/* Read the counter with an RDPMC index; with `fence` true after all earlier loads. */
+/* Read the counter with an RDPMC index; with `fence` true after all earlier instructions. */
 #define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
 #else
 /* CPUs other than x86 have no RDPMC: all events of their pages have index 0. */
@@ -79,11 +80,12 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 #endif
 
 /*
- * Read the present count of event `event` of the active set.  `fence` true: wait until all earlier instructions have
- * finished.
+ * Read the present count of event `event` of the active set, below UPMU_USER_EVENTS.  `fence` true: wait until all
+ * earlier instructions have finished.
  *
  * Returns true: *out_count is the count.  False: ask the kernel for the count.  Then the event has no counter at this
- * moment, and *out_count is the kernel's last count; or the page changed in each of 1,000 tries, and *out_count is 0.
+ * moment, or a counter that programs cannot read, and *out_count is the kernel's last count; or the page changed in
+ * each of 1,000 tries, and *out_count is 0.
  * Context: any, in the program that has the page.
  */
 static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned event, bool fence, uint64_t *out_count)

@@ -71,7 +71,8 @@ enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu);
  * there is in the session's count, if the session has not been masked.  The next change of what runs on the counter
  * first reads the enabling register (one register read) and closes the counter.
  *
- * With reserved counters (upmu_cpu_reserve()) the call reads the register once; otherwise it accesses none.
+ * With reserved counters (upmu_cpu_reserve()), and after a fault of the register, the call reads the register once;
+ * otherwise it accesses none.
  * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU or is suspended.
  * Context: local.
  */
@@ -84,9 +85,9 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world);
  * all calls of the library are made in the host.  Counts are exact to the instruction.  The declaration holds until
  * upmu_cpu_fini(), or until it is withdrawn by false.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (a session is attached, or the CPU is in a guest);
- * UPMU_ERR_UNSUPPORTED (each counter has an enable bit of its own); UPMU_ERR_NO_PMU (not
- * initialised, or no PMU).
+ * Returns UPMU_OK; UPMU_ERR_STATE (a session of the CPU, or of the thread there, is attached, or the CPU is in a
+ * guest); UPMU_ERR_UNSUPPORTED (each counter has an enable bit of its own); UPMU_ERR_NO_PMU (not initialised, or no
+ * PMU).
  * Context: local.
  */
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware);
@@ -113,8 +114,8 @@ enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t va
 
 /*
  * Find the counter on which an event runs, and *out_ahead, the value of the counter's register less the event's raw
- * count, modulo the counter's width.  Both are valid until the next local call or interrupt.  False: the event does not
- * run now, or has several counters.
+ * count: of *out_ahead only the low bits are valid, as many as the counter has.  Both are valid until the next local
+ * call or interrupt.  False: the event does not run now, or has several counters.
  * Context: local.
  */
 bool upmu_set_where(const struct upmu_set *set, unsigned index, unsigned *out_counter, uint64_t *out_ahead);
