@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The branch stack of a CPU: the hardware keeps the last 4 to 32 taken branches in registers, with their source, their
+ * The branch stack of a CPU: the hardware keeps the last 4 to 64 taken branches in registers, with their source, their
  * target and further facts (upmu_branch.info).  A panic handler or a debugger reads them at any moment.  No session, no
  * interrupt and no memory is needed.
  *

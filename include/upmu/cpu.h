@@ -30,7 +30,7 @@ enum upmu_owner {
     UPMU_OWNER_FIRMWARE = 2, /* the counter was in use at take-over, and is left alone */
     UPMU_OWNER_WATCHDOG = 3, /* the host has reserved the counter by upmu_cpu_reserve() */
     UPMU_OWNER_FOREIGN = 4,  /* other software began to use it after take-over: a register was changed, or is in use */
-    UPMU_OWNER_ABSENT = 5    /* the CPU has no such counter */
+    UPMU_OWNER_ABSENT = 5    /* the CPU has no such counter, or is not initialised */
 };
 
 /*

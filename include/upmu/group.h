@@ -82,8 +82,8 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (the member is in a group); those of upmu_set_add_event(),
  * upmu_session_attach_thread() and upmu_session_start(): member->session.why has the reason, and the member is in no
- * group.  Only if the member's session could not be detached again, because its CPU cannot be reached, is member->group
- * set: then call upmu_group_leave().
+ * group.  Only if the member's session could not be detached again, because its CPU cannot be reached or another call
+ * works there, is member->group set: then call upmu_group_leave().
  * Context: as upmu_session_attach_thread(); the call takes the lock.
  */
 UPMU_MUST_CHECK

@@ -159,8 +159,8 @@ impl Cpu {
         self.call(upmu_sys::upmu_cpu_changed)
     }
 
-    /// Fold the running counters that only count into 64-bit counts. Call it from the clock tick, at least once within half a counter's
-    /// range.
+    /// Fold the running counters that only count into 64-bit counts. Call it from the clock tick, at least once within
+    /// half a counter's range.
     pub fn poll(&'static self) -> Result<(), Error> {
         self.call(upmu_sys::upmu_cpu_poll)
     }
