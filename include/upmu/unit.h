@@ -174,12 +174,12 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  * the machine.  Registers are read, none is written; memory may be mapped, and is unmapped again.
  *
  * Returns UPMU_OK (also if there are no units); UPMU_ERR_NO_PMU (`cpu` is not initialised or is suspended, or there is
- * a hypervisor and no UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU (`cpu` is not the executing CPU); UPMU_ERR_NO_SPACE (an
- * array is full, or a host's type has more registers than UPMU_UNIT_REGISTERS: boxes that were found before are right,
- * and with a longer array another call finds the others, but for the host's own); UPMU_ERR_STATE (the machine has
- * another list); UPMU_ERR_PORT (a processor's table is damaged, or registers that say where some boxes are cannot be
- * read: the boxes that were found are right); UPMU_ERR_UNSUPPORTED (a type of own_unit cannot be driven: its boxes are
- * left out).  machine->why has the details.
+ * a hypervisor and no UPMU_UNITS_FORCE: then the list has the host's own boxes alone); UPMU_ERR_WRONG_CPU (`cpu` is not
+ * the executing CPU); UPMU_ERR_NO_SPACE (an array is full, or a host's type has more registers than
+ * UPMU_UNIT_REGISTERS: boxes that were found before are right, and with a longer array another call finds the others,
+ * but for the host's own); UPMU_ERR_STATE (the machine has another list); UPMU_ERR_PORT (a processor's table is
+ * damaged, or registers that say where some boxes are cannot be read: the boxes that were found are right);
+ * UPMU_ERR_UNSUPPORTED (a type of own_unit cannot be driven: its boxes are left out).  machine->why has the details.
  * Context: any, but not while units are opened.
  */
 UPMU_MUST_CHECK
