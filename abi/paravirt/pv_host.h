@@ -3,8 +3,8 @@
  * The hypervisor's half of the paravirtual PMU (docs/PARAVIRT.md, upmu/paravirt.h).
  *
  * The guest reaches the virtual counters of abi/guest by a second door: a slot of the page, or an event that the guest
- * opened, is a general counter of the vCPU's struct upmu_guest, whose registers the guest does not see. Policy, filter,
- * worlds and injection are the same.
+ * has enabled, is a general counter of the vCPU's struct upmu_guest, whose registers the guest does not see. Policy,
+ * filter, worlds and injection are the same.
  *
  *     if (upmu_pv_init(&vm->pv, &hooks, vm->events, 64) != UPMU_OK ||
  *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||           for each vCPU

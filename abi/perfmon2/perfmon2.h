@@ -4,8 +4,8 @@
  * descriptors, gives memory, and copies from and to its programs.
  *
  * Rights: a context has the rights of its owner, the user for which it was created, whichever program uses its
- * descriptor later. A right that no hook gives is refused: without hooks a program counts the user mode of threads that
- * find_thread returns, with events that need no privilege, and sees no address of the kernel.
+ * descriptor later. A right that no hook gives is refused: without may_create and may_use a program counts the user
+ * mode of threads that find_thread returns, with events that need no privilege, and sees no address of the kernel.
  *
  * Each byte of a program's memory is read at most once. A refused call leaves the registers of the context as they
  * were; but a context whose session cannot be loaded again is unloaded, pfm_start() may have switched the set, and of

@@ -214,7 +214,7 @@ struct upmu_progress {
     uint64_t count;     /* number of events counted */
     uint64_t due;       /* of an event that samples: the count at which the next sample is due; else 0 */
     uint64_t reset;     /* of an event that samples: the present period, with its random part; else 0 */
-    uint32_t to_switch; /* of an event that samples: overflows until the next set, in a run of the set; 0: no switch */
+    uint32_t to_switch; /* of an event that samples: overflows until the next set, once its set has run; 0: no switch */
     uint32_t overflows; /* of an event that samples: number of periods completed */
     uint32_t lost;      /* of these, the number that gave no sample: throttled, too short, or the session masked */
     bool lent;          /* true: upmu_set_lend() was called for the event, and still holds */

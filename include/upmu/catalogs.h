@@ -93,8 +93,8 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
  * write (a program, a mapped file) use upmu_catalog_copy().  The check of a file of 10,000 names takes about ten
  * milliseconds, and 2 KiB of stack.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (damaged, or no such file); UPMU_ERR_VERSION (for
- * another version of upmu); UPMU_ERR_COMPILED_OUT.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (damaged, no such file, or more than 16 MiB); UPMU_ERR_VERSION (for another version
+ * of upmu); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
