@@ -48,7 +48,7 @@ struct upmu_branch {
 /* Branches to record: bits of upmu_branch_filter.record.  If neither USER nor KERNEL is set, both are recorded; if no
    kind (ANY to IND_JUMP) is set, all kinds are. */
 #define UPMU_BRANCH_USER (1u << 0)     /* branches with both ends in user mode */
-#define UPMU_BRANCH_KERNEL (1u << 1)   /* branches with an end in the kernel */
+#define UPMU_BRANCH_KERNEL (1u << 1)   /* branches with an end in the kernel; a filter register may leave out exits */
 #define UPMU_BRANCH_ANY (1u << 2)      /* branches of every kind */
 #define UPMU_BRANCH_CALL (1u << 3)     /* direct near calls */
 #define UPMU_BRANCH_IND_CALL (1u << 4) /* indirect near calls */

@@ -48,11 +48,11 @@ enum upmu_register_access {
 enum upmu_register_kind {
     UPMU_KIND_COUNTER = 0, /* the value of a counter; has no shadow */
     UPMU_KIND_SELECT = 1,  /* chooses what one counter counts (the select) */
-    UPMU_KIND_CONTROL = 2, /* has bits of several counters, such as their enable bits */
-    UPMU_KIND_STATUS = 3,  /* shows which counters have overflowed */
+    UPMU_KIND_CONTROL = 2, /* has bits for several counters, such as their enable bits; an ESCR of NetBurst */
+    UPMU_KIND_STATUS = 3,  /* is only read: shows overflows, counters in use, or a sample (IBS) */
     UPMU_KIND_ACK = 4,     /* acknowledges overflows */
     UPMU_KIND_PAYLOAD = 5, /* has a further value that an event needs; an exclusive resource */
-    /* switches a feature on which counting depends, without being a select or a control of counters */
+    /* switches a further feature (freezing, records, IBS, a PMU as a whole), without being a select or a control */
     UPMU_KIND_AUX = 6
 };
 

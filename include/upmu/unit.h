@@ -91,8 +91,8 @@ struct upmu_unit_type {
     uint32_t filter[4];
     uint32_t freeze;       /* bits of box control that freeze the counters; not 0 for styles BOX to CLIENT_IMC */
     uint32_t control_idle; /* value that box control has at the begin, without reset bits */
-    uint32_t reset;        /* reset bits of box control, written once when a unit none of whose counters is in use is
-                              opened; 0: no reset */
+    uint32_t reset;        /* reset bits of box control, written when a unit none of whose counters is in use is opened
+                              (styles BOX to CLIENT_IMC alone); 0: no reset */
     uint64_t select_mask;  /* bits of a select that an event may set; the enable bit is none of them */
     uint64_t filter_mask[4]; /* bits of filter[i] that an event may set */
     uint32_t rate_mhz;     /* highest rate of a counter, in millions of events per second; 0: UPMU_UNIT_RATE_MHZ */
