@@ -246,7 +246,7 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     if (held)
         waits = plan_thread_in(meter, next);
     set_current(meter, next);
-    if (meter->waiting[1])
+    if (UPMU_SHARING && meter->waiting[1])
         upmu_waiting_fill(meter, true);
     if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
@@ -254,7 +254,8 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     } else {
         now_ns = upmu_meter_now(meter);
     }
-    put_leavers(meter, prev);
+    if (UPMU_SHARING)
+        put_leavers(meter, prev);
     upmu_thread_clock_turn(prev, false, now_ns);
     unlink_all(meter, prev, now_ns);
     if (waits)

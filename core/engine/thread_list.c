@@ -36,7 +36,8 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
 {
     struct upmu_session **first = &thread->started;
 
-    while (*first && ((*first)->limit != session->limit || (*first)->shares != session->shares))
+    while (*first && ((*first)->limit != session->limit ||
+                      upmu_session_shares(*first) != upmu_session_shares(session)))
         first = &(*first)->next_list;
     return first;
 }
@@ -58,7 +59,7 @@ void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
         (*first)->before_started = session;
         return;
     }
-    first = session->shares ? first : &thread->started;
+    first = upmu_session_shares(session) ? first : &thread->started;
     session->before_started = session;
     session->next_list = *first;
     *first = session;

@@ -81,10 +81,12 @@ static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners
 {
     uint32_t counters = 0, rest = meter->running;
 
-    *corunners = 0;
+    *corunners = UPMU_SHARING ? 0 : meter->corunners;
     *others = false;
+    if (!UPMU_SHARING)
+        return rest;
     for (const struct upmu_session *session; (session = upmu_meter_next_running(meter, &rest)) != NULL;) {
-        if (session->shares) {
+        if (upmu_session_shares(session)) {
             *others |= session->state == UPMU_SESSION_RUNNING;
             continue;
         }
@@ -108,6 +110,8 @@ void upmu_waiting_end_turns(struct upmu_meter *meter)
     upmu_waiting_leavers(meter);
 }
 
+#if UPMU_SHARING || UPMU_WORLDS
+
 /*
  * Displace sessions that run on these counters: those for which leaves() is true, as many as a plan has room for.  They
  * wait then.  Returns whether a session was displaced.
@@ -129,9 +133,13 @@ static bool clear_counters(struct upmu_meter *meter, uint32_t counters,
     return any;
 }
 
+#endif
+
+#if UPMU_SHARING
+
 static bool session_shares(const struct upmu_session *session)
 {
-    return session->shares;
+    return upmu_session_shares(session);
 }
 
 enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
@@ -141,7 +149,7 @@ enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session 
     bool others;
 
     (void)find_private(meter, &corunners, &others);
-    if (session->shares || !others)
+    if (upmu_session_shares(session) || !others)
         return upmu_waiting_bring(meter, session, may_move);
     if (upmu_waiting_could_fit(meter, upmu_active(session), meter->running, may_move))
         status = upmu_waiting_bring(meter, session, may_move);
@@ -159,6 +167,15 @@ enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session 
     (void)clear_counters(meter, ~0u, session_shares);
     return upmu_waiting_bring(meter, session, may_move);
 }
+
+#else
+
+enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    return upmu_waiting_bring(meter, session, may_move);
+}
+
+#endif
 
 #if UPMU_WORLDS
 
@@ -191,6 +208,8 @@ static bool recall_counters(struct upmu_meter *meter)
 
 #endif
 
+#if UPMU_SHARING
+
 /*
  * A session is about to wait: return counters that its place should leave to others.  They are those of the last
  * sessions of its list, at most 3, as far as the session could fit without them.  If counters for all of these come
@@ -198,7 +217,8 @@ static bool recall_counters(struct upmu_meter *meter)
  */
 static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    const struct upmu_session *other = meter->last_waiting[session->shares + (session->thread ? UPMU_WAIT_THREAD : 0)];
+    unsigned list = upmu_session_shares(session) + (session->thread ? UPMU_WAIT_THREAD : 0);
+    const struct upmu_session *other = meter->last_waiting[list];
     uint32_t spared = 0;
 
     for (unsigned looks = UPMU_WAITING_LOOKS - 1u; other && looks; other = other->before_waiting, looks--) {
@@ -209,21 +229,26 @@ static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_se
     return spared;
 }
 
+#endif
+
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status = upmu_waiting_try(meter, session, may_move);
 
-    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall_counters(meter))
+    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || upmu_session_shares(session)) &&
+        recall_counters(meter))
         status = upmu_waiting_try(meter, session, may_move);
-    if (!has_no_room(status) || !(session->thread || session->shares))
+    if (!has_no_room(status) || !(session->thread || upmu_session_shares(session)))
         return status;
     UPMU_STORE(session->error, UPMU_OK);
+#if UPMU_SHARING
     /*
      * If the session has no place that is valid beside no other session, a start (`may_move`) searches one, so that no
      * stop has to search.  A switch does not.
      */
     if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !upmu_program_fits(meter, upmu_active(session), 0))
         upmu_placing_later(meter, session, find_spared(meter, session));
+#endif
     upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return UPMU_OK;
 }
@@ -235,7 +260,7 @@ bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_
 
     if (upmu_meter_domain(meter))
         return false;
-    if (!session->shares)
+    if (!upmu_session_shares(session))
         (void)find_private(meter, &corunners, &others);
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
@@ -250,7 +275,7 @@ static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_
     uint64_t corunners = meter->corunners;
     bool others;
 
-    if (!session->shares)
+    if (!upmu_session_shares(session))
         taken = find_private(meter, &corunners, &others);
     return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
            upmu_waiting_could_fit(meter, upmu_active(session), taken, false) &&
@@ -303,6 +328,8 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
 
 /* ---- Between ticks ---- */
 
+#if UPMU_SHARING
+
 /*
  * Plan out the sessions that have the counters `wanted`, if all of them share.  Returns false where one of them does
  * not share, or the plan has no room; some may be planned out then.
@@ -313,13 +340,24 @@ static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
     uint32_t rest;
 
     for (rest = wanted; rest; rest &= rest - 1u)
-        if (!meter->slot[upmu_bits_lowest(rest)].session->shares)
+        if (!upmu_session_shares(meter->slot[upmu_bits_lowest(rest)].session))
             return false;
     for (rest = wanted; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
         if (!upmu_plan_out(meter, session))
             return false;
     return true;
 }
+
+#else
+
+static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
+{
+    (void)meter;
+    (void)wanted;
+    return false;
+}
+
+#endif
 
 bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -333,7 +371,8 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
         corunners = 0;
     else
         taken &= set->counters;
-    if (taken && (session->shares || (taken & meter->plan.come) || !upmu_program_fits(meter, set, corunners) ||
+    if (taken && (upmu_session_shares(session) || (taken & meter->plan.come) ||
+                  !upmu_program_fits(meter, set, corunners) ||
                   !(alone || (set->program.flags & UPMU_PROGRAM_FREE)) || !displace_sharers(meter, taken)))
         return false;
     if (!upmu_plan_fits(meter, set))
@@ -353,6 +392,8 @@ static void fill_private(struct upmu_meter *meter)
         if (!upmu_session_dropped(session))
             (void)upmu_waiting_plan(meter, session);
 }
+
+#if UPMU_SHARING
 
 void upmu_waiting_fill(struct upmu_meter *meter, bool own)
 {
@@ -377,13 +418,15 @@ bool upmu_waiting_search(struct upmu_meter *meter, unsigned shares)
     return false;
 }
 
+#endif
+
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 {
     if (!meter->live)
         return;
     if (!upmu_waiting_any(meter)) {
         /* Where nothing would run, sessions of the thread that are no candidates are asked, too. */
-        if (meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
+        if (!UPMU_SHARING || meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
             !UPMU_LOAD(meter->cpu->current->unjoined))
             return;
         upmu_thread_fill(meter, meter->cpu->current);
@@ -392,13 +435,13 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
     }
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     fill_private(meter);
-    if (upmu_waiting_of(meter, 1) && free_beside(meter, upmu_plan_taken(meter)))
+    if (UPMU_SHARING && upmu_waiting_of(meter, 1) && free_beside(meter, upmu_plan_taken(meter)))
         upmu_waiting_fill(meter, false);
     if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
         upmu_waiting_end_turns(meter);
     }
-    if ((searches || !meter->running) && !upmu_waiting_search(meter, 0))
+    if (UPMU_SHARING && (searches || !meter->running) && !upmu_waiting_search(meter, 0))
         (void)upmu_waiting_search(meter, 1);
 }
 
@@ -416,6 +459,8 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 }
 
 #endif
+
+#if UPMU_SUSPEND || UPMU_UNCORE
 
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was)
 {
@@ -443,3 +488,5 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
     }
     return status;
 }
+
+#endif

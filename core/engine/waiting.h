@@ -36,7 +36,8 @@ void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state stat
 /* Does any session wait here that does not share (`shares` 0), or that shares (1)? */
 static inline bool upmu_waiting_of(const struct upmu_meter *meter, unsigned shares)
 {
-    return UPMU_THREADS && (meter->waiting[shares] || meter->waiting[UPMU_WAIT_THREAD + shares]);
+    return UPMU_THREADS && (UPMU_SHARING || !shares) &&
+           (meter->waiting[shares] || meter->waiting[UPMU_WAIT_THREAD + shares]);
 }
 
 /* Does any session wait here? */

@@ -36,10 +36,6 @@ static void bury_zombies(struct upmu_meter *meter)
 
 #if UPMU_THREADS
 
-/* How many sharing sessions that wait a tick looks at, and for how many sessions it searches a place. */
-#define TICK_LOOKS 8u
-#define TICK_SEARCHES 3u
-
 /* Give a waiting session a new ticket, the highest one: it goes to the end of its list. */
 static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -75,6 +71,12 @@ static bool admit_private(struct upmu_meter *meter)
 }
 
 /* ---- The choice among sharing sessions ---- */
+
+#if UPMU_SHARING
+
+/* How many sharing sessions that wait a tick looks at, and for how many sessions it searches a place. */
+#define TICK_LOOKS 8u
+#define TICK_SEARCHES 3u
 
 /*
  * Is the session's placement valid beside these co-runners (a sum of stamps)?  Whether its counters are free is not
@@ -127,7 +129,7 @@ static void find_runners(struct selection *selection)
     while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
         unsigned k = selection->runners;
 
-        if (!session->shares || session->state != UPMU_SESSION_RUNNING || session->full)
+        if (!upmu_session_shares(session) || session->state != UPMU_SESSION_RUNNING || session->full)
             continue;
         if (k < UPMU_PARTS)
             selection->runners++;
@@ -361,6 +363,8 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
         (void)upmu_waiting_search(meter, 1);
 }
 
+#endif
+
 #if UPMU_SETS
 
 /*
@@ -378,7 +382,7 @@ static void expire_sets(struct upmu_meter *meter)
         if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
             continue;
         upmu_sets_choose(session, NULL);
-        if (session->shares && upmu_waiting_of(meter, 1))
+        if (upmu_session_shares(session) && upmu_waiting_of(meter, 1))
             passed_on |= UPMU_BIT32(meter->plan.outs - 1u);
     }
     for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
@@ -417,8 +421,12 @@ void upmu_waiting_tick(struct upmu_meter *meter)
     expire_sets(meter);
 #endif
     searched = upmu_waiting_of(meter, 0) && admit_private(meter);
+#if UPMU_SHARING
     if (upmu_waiting_of(meter, 1))
         rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
+#else
+    (void)searched;
+#endif
     if (thread && UPMU_LOAD(thread->unjoined))
         upmu_thread_rotate(meter, thread, last);
 }
