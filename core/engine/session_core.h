@@ -156,7 +156,10 @@ void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
  */
 void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns);
 
-/* Set `started_ns` of a session that begins to wait and is linked to no meter to a value of its thread's clock. */
+/*
+ * Set `started_ns` of a session that waits: to the present time, or if it is linked to no meter to a value of its
+ * thread's clock.
+ */
 static inline void upmu_session_note(struct upmu_session *session, uint64_t clock_ns)
 {
     UPMU_STORE(session->started_ns, clock_ns);

@@ -332,7 +332,7 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
-        UPMU_STORE(session->active, set);
+        upmu_session_try_set(session, set);
         for (unsigned i = 0; i < set->count; i++) {
             if (!pmu)
                 pmu = &session->machine->pmu[set->event[i].pmu];
@@ -345,7 +345,7 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
         (void)upmu_joint_add(&joint, session, false);
         status = upmu_joint_solve(NULL, &joint, true, work, &session->why);
     }
-    UPMU_STORE(session->active, active);
+    upmu_session_try_set(session, active);
     UPMU_STORE(session->why.status, status);
     return status;
 }
@@ -376,7 +376,7 @@ static enum upmu_status attach_here(struct upmu_session *session, struct upmu_th
     samples = upmu_session_unplace(session);
     upmu_session_tie(session);
     UPMU_STORE(session->thread, thread);
-    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
+    upmu_session_enter(session, UPMU_SESSION_STOPPED);
     upmu_thread_know(thread, session);
     if (UPMU_USER_PAGES && session->page)
         thread->reads = upmu_user_pages_right(session->machine);

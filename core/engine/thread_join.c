@@ -27,7 +27,7 @@ void upmu_thread_bury(struct upmu_session *dropped)
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
-        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+        upmu_session_enter(session, UPMU_SESSION_WAITING);
     upmu_features_detach(meter->cpu, session); /* the session's page gets the time when the session stopped */
     if (session->state == UPMU_SESSION_WAITING) {
         if (session->queued)

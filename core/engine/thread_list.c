@@ -151,7 +151,7 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
         return UPMU_ERR_BUSY;
     upmu_thread_list(thread, session);
     upmu_session_note(session, upmu_thread_clock_seen(thread, session->machine));
-    UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+    upmu_session_enter(session, UPMU_SESSION_WAITING);
     UPMU_STORE(thread->unjoined, 1);
     upmu_thread_release(thread);
     return UPMU_OK;

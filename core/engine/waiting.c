@@ -468,7 +468,7 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
 
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
-            UPMU_STORE(session->started_ns, upmu_meter_now(meter));
+            upmu_session_note(session, upmu_meter_now(meter));
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
