@@ -121,7 +121,7 @@ static enum upmu_status session_begin(struct upmu_perf_event *first)
         }
     if (status != UPMU_OK || !events)
         return status;
-    status = upmu_session_share(first->session, !(first->attr.flags & UPMU_PERF_PINNED));
+    status = upmu_session_share(first->session, UPMU_SHARING && !(first->attr.flags & UPMU_PERF_PINNED));
     if (status == UPMU_OK)
         status = upmu_perf_sample_begin(first->session, first);
     if (status == UPMU_OK)
@@ -251,7 +251,7 @@ int upmu_perf_group_room(struct upmu_perf_event *leader)
  */
 static int session_try(struct upmu_session *session, struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
-    enum upmu_status status = upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED));
+    enum upmu_status status = upmu_session_share(session, UPMU_SHARING && !(leader->attr.flags & UPMU_PERF_PINNED));
     struct upmu_thread thread;
 
     upmu_thread_init(&thread, 0, 0, NULL);

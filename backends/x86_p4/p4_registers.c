@@ -183,7 +183,7 @@ static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
                              .kernel = UPMU_P4_ESCR_T0_OS | UPMU_P4_ESCR_T1_OS,
                              .beyond = UPMU_P4_ESCR_T1_OS | UPMU_P4_ESCR_T1_USR },
     [UPMU_P4_CLASS_PEBS_ENABLE] = { .kind = UPMU_KIND_PAYLOAD, .scope = UPMU_SCOPE_CORE, .load_rank = 4,
-                                    .release_rank = 3, .found = 1, .promised = 1, .owned = UPMU_P4_PEBS_TAGS,
+                                    .release_rank = 3, .found = 1, .promised = 1, .owned = UPMU_P4_PEBS_OWNED,
                                     .privileged = UPMU_P4_PEBS_TAGS },
     [UPMU_P4_CLASS_MATRIX_VERT] = { .kind = UPMU_KIND_PAYLOAD, .scope = UPMU_SCOPE_CORE, .load_rank = 3,
                                     .release_rank = 4, .found = 1, .promised = 1, .owned = ALL,

@@ -19,11 +19,13 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
 
 /*
  * Return counters 16 and 17 if bit 25 or 26 of PEBS_ENABLE makes one of them write records, each for one hyper-thread
- * (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them.
+ * (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them; a build in which all
+ * counters are the library's does (UPMU_FIRMWARE).
  */
 static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
-    (void)image;
+    if (!UPMU_FIRMWARE && image && (found[UPMU_P4_ROW_PEBS_ENABLE] & UPMU_P4_PEBS_RECORDS))
+        upmu_image_add(image, UPMU_P4_ROW_PEBS_ENABLE, UPMU_P4_PEBS_RECORDS, 0, 0);
     return found[UPMU_P4_ROW_PEBS_ENABLE] & UPMU_P4_PEBS_RECORDS ? pmu->counters & 3u << 16 : 0;
 }
 

@@ -182,6 +182,8 @@ enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machi
 
 #endif
 
+#if UPMU_SUSPEND
+
 enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
 {
     enum upmu_status left, status;
@@ -207,6 +209,22 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     return status == UPMU_OK ? come : status;
 }
 
+#else
+
+enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
+
 /*
  * Run `own` on the CPU's own PMU, then `unit` on each unit that the CPU drives; not on the units if the CPU's bracket
  * could not be entered.  Returns the status of `own`, or if that is UPMU_OK the first other status of a unit.
@@ -221,10 +239,22 @@ static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_bracket_wor
     return status == UPMU_OK ? units : status;
 }
 
+#if UPMU_SUSPEND
+
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 {
     return cpu->meter.live ? on_all(cpu, upmu_life_start_over, upmu_life_start_over) : UPMU_ERR_NO_PMU;
 }
+
+#else
+
+enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
 
 static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
 {

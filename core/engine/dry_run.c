@@ -8,6 +8,8 @@
 #include "core/engine/joint.h"
 #include "core/engine/bracket.h"
 
+#if UPMU_DRY_RUN
+
 struct dry_start {
     struct upmu_session *session;
     const struct upmu_pmu *pmu;
@@ -103,3 +105,15 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
 
     return set && set->count ? upmu_bracket_place(session->machine, place_and_list, &start) : UPMU_ERR_STATE;
 }
+
+#else
+
+enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,
+                                      struct upmu_dry_run *dry_run)
+{
+    (void)pmu;
+    (void)dry_run;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+#endif

@@ -12,7 +12,7 @@
 #include "core/util/apart.h"
 #include "core/util/muldiv.h"
 
-#if UPMU_THREADS || UPMU_SETS
+#if UPMU_TURNS
 
 #define SUM_LIMIT (UINT64_C(1) << 62)
 #define PART_LIMIT (UINT64_C(1) << 30)

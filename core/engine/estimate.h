@@ -5,6 +5,8 @@
 
 #include "core/engine/session_core.h"
 
+#if UPMU_TURNS
+
 /*
  * When a run of a set (a turn) is over: add its time and its counts to the sums from which errors are estimated.  A
  * turn that took no time is not counted.
@@ -18,5 +20,22 @@ void upmu_estimate_turn(struct upmu_set *set);
  */
 uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
                              const struct upmu_count *count);
+
+#else
+
+static inline void upmu_estimate_turn(struct upmu_set *set)
+{
+    (void)set;
+}
+
+static inline uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
+                                           const struct upmu_count *count)
+{
+    (void)set;
+    (void)tally;
+    return count->value - count->raw;
+}
+
+#endif
 
 #endif

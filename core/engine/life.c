@@ -96,6 +96,8 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 
     if (pmu->backend->take_over)
         pmu->backend->take_over(pmu, &image);
+    if (!UPMU_FIRMWARE && pmu->backend->records) /* else the records of these counters would go on, to any memory */
+        (void)pmu->backend->records(pmu, meter->bank.found, &image);
     keep_own(meter, &image, mine, alone);
     if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, 0))
         return false;
@@ -151,6 +153,8 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     return status;
 }
 
+#if UPMU_SUSPEND || UPMU_UNCORE
+
 /* Start or stop the clock of the thread that runs on a CPU, if sessions need it. */
 static void turn_clock(struct upmu_meter *meter, bool runs)
 {
@@ -159,6 +163,8 @@ static void turn_clock(struct upmu_meter *meter, bool runs)
     if (thread && (!runs || UPMU_LOAD(thread->unjoined)))
         upmu_thread_clock_turn(thread, runs, upmu_meter_now(meter));
 }
+
+#endif
 
 /*
  * Let handlers do nothing from now on.  Interrupts are expected of used counters that still run, as static sessions
@@ -170,6 +176,8 @@ void upmu_life_end(struct upmu_meter *meter)
     UPMU_STORE(meter->live, 0);
     UPMU_BARRIER();
 }
+
+#if UPMU_SUSPEND || UPMU_UNCORE
 
 /*
  * Restore all registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
@@ -228,6 +236,10 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
     return upmu_waiting_reload(meter, false);
 }
 
+#endif
+
+#if UPMU_SUSPEND
+
 /*
  * Registers are not what the shadow says: make them unknown, close our counters, and load what runs again.  Counters
  * that other CPUs of the domain could claim, even a CPU that is about to take over, are closed only if our sessions run
@@ -260,6 +272,8 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     upmu_claims_review(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
+
+#endif
 
 #if UPMU_CLEAR
 

@@ -18,8 +18,10 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 /* End a meter: handlers do nothing for it from now on.  Expects interrupts of used counters that still run. */
 void upmu_life_end(struct upmu_meter *meter);
 
+#if UPMU_SUSPEND || UPMU_UNCORE
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
+#endif
 
 /*
  * Clear the registers of a CPU's PMU and forget them, also those that the firmware used, whose counters are free then.

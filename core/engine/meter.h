@@ -22,7 +22,7 @@
  */
 static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
 {
-    return meter->firmware | meter->watchdog | meter->foreign;
+    return UPMU_FIRMWARE ? meter->firmware | meter->watchdog | meter->foreign : 0;
 }
 
 /*

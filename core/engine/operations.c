@@ -28,9 +28,11 @@ static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*
 
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
 {
+    if (share && !UPMU_SHARING)
+        return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    session->shares = UPMU_THREADS && share;
+    session->shares = share;
     return UPMU_OK;
 }
 

@@ -15,6 +15,8 @@
 #include "core/engine/count.h"
 #include "core/engine/placing.h"
 
+#if UPMU_FIRMWARE
+
 /*
  * Returns the counters whose overflow would write a record to memory (PEBS) or reload them, as a former kernel has set
  * it up.  `image` gets the steps that end this.
@@ -42,15 +44,6 @@ void upmu_owners_find(struct upmu_meter *meter)
         upmu_meter_log(meter, "upmu: counters are in use by the firmware; they are left alone");
     if (image.count && !records)
         upmu_meter_log(meter, "upmu: a former kernel's branch trace (BTS) writes to memory; it is left alone");
-}
-
-static uint32_t attached_counters(const struct upmu_meter *meter)
-{
-    uint32_t counters = 0;
-
-    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
-        counters |= session->counters;
-    return counters;
 }
 
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
@@ -90,6 +83,17 @@ void upmu_owners_notice(struct upmu_meter *meter)
     }
 }
 
+#endif
+
+static uint32_t attached_counters(const struct upmu_meter *meter)
+{
+    uint32_t counters = 0;
+
+    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
+        counters |= session->counters;
+    return counters;
+}
+
 enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 {
     uint32_t bit = counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
@@ -104,6 +108,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
         return UPMU_OWNER_FOREIGN;
     return attached_counters(&cpu->meter) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
 }
+
+#if UPMU_FIRMWARE
 
 /*
  * Before the host gets shared counters: make those idle that upmu has used, on this CPU or on one that has left.  Else
@@ -241,6 +247,28 @@ void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
     if (cpu->meter.live)
         (void)upmu_bracket_run(&cpu->meter, take_firmware, NULL);
 }
+
+#else
+
+enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    (void)cpu;
+    (void)counters;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    (void)cpu;
+    (void)counters;
+}
+
+void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+#endif
 
 const char *upmu_owner_text(enum upmu_owner owner)
 {

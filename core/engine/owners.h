@@ -8,6 +8,8 @@
 
 #include <upmu/pmu.h>
 
+#if UPMU_FIRMWARE
+
 /*
  * At take-over: find the counters that the firmware or a former kernel uses (meter->firmware): sessions may not have
  * them.
@@ -25,5 +27,32 @@ void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
 /* Let counters be the firmware's or foreign no more: their registers are about to be cleared. */
 void upmu_owners_free(struct upmu_meter *meter, uint32_t counters);
+
+#else
+
+/* No counter has another owner than the library: what is found in use is stopped at take-over. */
+static inline void upmu_owners_find(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+
+static inline void upmu_owners_notice(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+
+static inline void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
+{
+    (void)meter;
+    (void)counters;
+}
+
+static inline void upmu_owners_free(struct upmu_meter *meter, uint32_t counters)
+{
+    (void)meter;
+    (void)counters;
+}
+
+#endif
 
 #endif

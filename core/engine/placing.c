@@ -37,7 +37,8 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     struct upmu_session *other = NULL;
 
     while (mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, rest)) != NULL)
-        if (other != session && upmu_session_occupies(other) && !(mode == PLACE_PINNED && other->shares))
+        if (other != session && upmu_session_occupies(other) &&
+            !(mode == PLACE_PINNED && upmu_session_shares(other)))
             break;
     return other;
 }
@@ -270,10 +271,14 @@ enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session
     return place_session(meter, session, PLACE_ALONE);
 }
 
+#if UPMU_SHARING
+
 enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session)
 {
     return place_session(meter, session, PLACE_PINNED);
 }
+
+#endif
 
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
@@ -292,6 +297,8 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
     return upmu_plan_in(meter, session, upmu_active(session)) ? UPMU_OK : UPMU_ERR_LOST_CLAIM;
 }
 
+#if UPMU_SHARING
+
 void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared)
 {
     struct upmu_joint joint;
@@ -308,6 +315,8 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
     if (fits && upmu_placing_note(meter, session, joint.result))
         upmu_placed_beside(upmu_active(session), 0);
 }
+
+#endif
 
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session)
 {

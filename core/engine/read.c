@@ -35,12 +35,7 @@ static void grade_count(const struct upmu_session *session, const struct upmu_se
     } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
         count->value = upmu_muldiv(count->raw, count->enabled_ns, count->running_ns);
-#if UPMU_THREADS
         count->error = upmu_estimate_error(set, tally, count);
-#else
-        (void)set;
-        count->error = count->value - count->raw;
-#endif
     } else if (!count->raw) {
         /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
         const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);

@@ -154,7 +154,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    for (unsigned i = 0; i < (UPMU_THREADS || UPMU_UNCORE ? FOLLOW : 1); i++) {
+    for (unsigned i = 0; i < (UPMU_REMOTE && (UPMU_THREADS || UPMU_UNCORE) ? FOLLOW : 1); i++) {
         const struct upmu_cpu *cpu = NULL;
 
         if (call->follow)

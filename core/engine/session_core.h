@@ -31,10 +31,19 @@
  */
 #define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
 
+/* Do sets run in turns (core/engine/estimate.c)?  Only in a build with sharing sessions or chains. */
+#define UPMU_TURNS (UPMU_SHARING || UPMU_SETS)
+
 /* Is the session started, but without counters now?  False in a build without threads, where no session waits. */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
+}
+
+/* Is it a sharing session (upmu_session_share())?  Returns 0 or 1; 0 in a build without sharing sessions. */
+static inline uint8_t upmu_session_shares(const struct upmu_session *session)
+{
+    return UPMU_SHARING ? session->shares : 0;
 }
 
 /* Let a session enter a state.  Release: the state CLOSED is the last thing stored in a session. */
@@ -147,7 +156,10 @@ void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
  */
 void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns);
 
-/* Set `started_ns` of a session that begins to wait and is linked to no meter to a value of its thread's clock. */
+/*
+ * Set `started_ns` of a session that waits: to the present time, or if it is linked to no meter to a value of its
+ * thread's clock.
+ */
 static inline void upmu_session_note(struct upmu_session *session, uint64_t clock_ns)
 {
     UPMU_STORE(session->started_ns, clock_ns);

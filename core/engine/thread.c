@@ -246,7 +246,7 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     if (held)
         waits = plan_thread_in(meter, next);
     set_current(meter, next);
-    if (meter->waiting[1])
+    if (UPMU_SHARING && meter->waiting[1])
         upmu_waiting_fill(meter, true);
     if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
@@ -254,7 +254,8 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     } else {
         now_ns = upmu_meter_now(meter);
     }
-    put_leavers(meter, prev);
+    if (UPMU_SHARING)
+        put_leavers(meter, prev);
     upmu_thread_clock_turn(prev, false, now_ns);
     unlink_all(meter, prev, now_ns);
     if (waits)
@@ -331,7 +332,7 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
-        UPMU_STORE(session->active, set);
+        upmu_session_try_set(session, set);
         for (unsigned i = 0; i < set->count; i++) {
             if (!pmu)
                 pmu = &session->machine->pmu[set->event[i].pmu];
@@ -344,7 +345,7 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
         (void)upmu_joint_add(&joint, session, false);
         status = upmu_joint_solve(NULL, &joint, true, work, &session->why);
     }
-    UPMU_STORE(session->active, active);
+    upmu_session_try_set(session, active);
     UPMU_STORE(session->why.status, status);
     return status;
 }
@@ -375,7 +376,7 @@ static enum upmu_status attach_here(struct upmu_session *session, struct upmu_th
     samples = upmu_session_unplace(session);
     upmu_session_tie(session);
     UPMU_STORE(session->thread, thread);
-    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
+    upmu_session_enter(session, UPMU_SESSION_STOPPED);
     upmu_thread_know(thread, session);
     if (UPMU_USER_PAGES && session->page)
         thread->reads = upmu_user_pages_right(session->machine);

@@ -27,7 +27,7 @@ void upmu_thread_bury(struct upmu_session *dropped)
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
-        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+        upmu_session_enter(session, UPMU_SESSION_WAITING);
     upmu_features_detach(meter->cpu, session); /* the session's page gets the time when the session stopped */
     if (session->state == UPMU_SESSION_WAITING) {
         if (session->queued)
@@ -124,7 +124,8 @@ static unsigned kept_candidates(unsigned shares)
 static void fill_list(struct upmu_meter *meter, struct upmu_thread *thread, struct upmu_session *session,
                       uint64_t *now_ns)
 {
-    unsigned count = count_candidates(meter, session->shares), kept = kept_candidates(session->shares);
+    unsigned count = count_candidates(meter, upmu_session_shares(session));
+    unsigned kept = kept_candidates(upmu_session_shares(session));
     struct upmu_session *next;
 
     for (; session; session = next) {
@@ -229,7 +230,7 @@ void upmu_thread_rotate(struct upmu_meter *meter, struct upmu_thread *thread, ui
 
     if (!upmu_thread_hold(thread))
         return;
-    for (unsigned shares = 0; shares < 2; shares++)
+    for (unsigned shares = 0; shares <= UPMU_SHARING; shares++)
         spare_list(meter, thread, shares, last, &now_ns);
     if (UPMU_LOAD(thread->unjoined))
         fill_lists(meter, thread, &now_ns);
@@ -239,7 +240,7 @@ void upmu_thread_rotate(struct upmu_meter *meter, struct upmu_thread *thread, ui
 void upmu_thread_spare(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!session->thread || session->limit || !session->queued || !upmu_session_waits(session) ||
-        count_candidates(meter, session->shares) <= kept_candidates(session->shares))
+        count_candidates(meter, upmu_session_shares(session)) <= kept_candidates(upmu_session_shares(session)))
         return;
     unlink_candidate(meter, session, session->started_ns);
 }

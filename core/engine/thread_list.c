@@ -36,7 +36,8 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
 {
     struct upmu_session **first = &thread->started;
 
-    while (*first && ((*first)->limit != session->limit || (*first)->shares != session->shares))
+    while (*first && ((*first)->limit != session->limit ||
+                      upmu_session_shares(*first) != upmu_session_shares(session)))
         first = &(*first)->next_list;
     return first;
 }
@@ -58,7 +59,7 @@ void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
         (*first)->before_started = session;
         return;
     }
-    first = session->shares ? first : &thread->started;
+    first = upmu_session_shares(session) ? first : &thread->started;
     session->before_started = session;
     session->next_list = *first;
     *first = session;
@@ -150,7 +151,7 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
         return UPMU_ERR_BUSY;
     upmu_thread_list(thread, session);
     upmu_session_note(session, upmu_thread_clock_seen(thread, session->machine));
-    UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+    upmu_session_enter(session, UPMU_SESSION_WAITING);
     UPMU_STORE(thread->unjoined, 1);
     upmu_thread_release(thread);
     return UPMU_OK;

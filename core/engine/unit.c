@@ -201,6 +201,8 @@ static enum upmu_status end_life(struct upmu_meter *meter, void *unused)
     return status;
 }
 
+#if UPMU_FIRMWARE
+
 static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
@@ -214,6 +216,16 @@ enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit)
 {
     return call_unit(unit, take_left, NULL, false);
 }
+
+#else
+
+enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit)
+{
+    (void)unit;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
 
 /* ---- Hand-over ---- */
 

@@ -3,8 +3,8 @@
  * Which sessions run where there are not counters enough for all.  First come sessions of the CPU that do not share,
  * then sessions of the thread that do not share, last sharing sessions in the order of their tickets.
  *
- * Each switch and each tick looks at a few sessions, however many wait.  After a failed search no place is searched for
- * a session until other sessions run beside it (upmu_program.refused).
+ * Each call looks at a few sessions, however many wait.  After a failed search no place is searched for a session until
+ * other sessions run beside it (upmu_program.refused).  waiting_tick.c has what a tick does.
  */
 #include "core/engine/waiting.h"
 #include "core/util/apart.h"
@@ -24,29 +24,9 @@
 #include "core/engine/sets.h"
 #include "core/engine/thread_core.h"
 
-/*
- * Stop and close all sessions of a meter whose last controller has dropped them.  A session that another call holds
- * stays until the next tick.
- */
-static void bury_zombies(struct upmu_meter *meter)
-{
-    bool bury = __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED) != 0;
-    struct upmu_session *next;
-
-    for (struct upmu_session *session = bury ? meter->sessions : NULL; session; session = next) {
-        next = session->next;
-        if (upmu_session_dropped(session))
-            (void)upmu_session_leave(meter, session, false); /* UPMU_ERR_BUSY: the next tick tries again */
-    }
-}
-
 /* ---- One session ---- */
 
-/*
- * Run a session on the counters of its last placement if that is valid; else search a place.  `may_move`: running
- * events may be moved for it.  Returns UPMU_OK, or why the session does not run.
- */
-static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+enum upmu_status upmu_waiting_bring(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     struct upmu_set *set = upmu_active(session);
     enum upmu_status status = UPMU_OK;
@@ -63,45 +43,6 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 
 #if UPMU_THREADS
 
-/*
- * How many waiting sessions of a list a switch looks at, and how many a tick; for how many sessions a tick searches a
- * place.
- */
-#define SWITCH_LOOKS 4u
-#define TICK_LOOKS 8u
-#define TICK_SEARCHES 3u
-
-/* A walk by ticket over the sessions that wait here: those of the CPU, and those of the thread that runs here. */
-struct waiters {
-    struct upmu_session *own, *threads; /* the next ones of both lists */
-};
-
-static struct waiters all_waiters(const struct upmu_meter *meter, unsigned shares)
-{
-    return (struct waiters){meter->waiting[shares], meter->waiting[UPMU_WAIT_THREAD + shares]};
-}
-
-/* Returns the next session of a walk, or NULL.  It may leave its list afterwards. */
-static struct upmu_session *next_waiter(struct waiters *walk)
-{
-    struct upmu_session *own = walk->own, *threads = walk->threads;
-
-    if (!threads || (own && own->ticket < threads->ticket)) {
-        walk->own = own ? own->next_waiting : NULL;
-        return own;
-    }
-    walk->threads = threads->next_waiting;
-    return threads;
-}
-
-/* Give a waiting session a new ticket, the highest one: it goes to the end of its list. */
-static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
-{
-    upmu_waiting_take(meter, session);
-    session->ticket = ++meter->tickets;
-    upmu_waiting_put(meter, session);
-}
-
 /* ---- Checks without a search ---- */
 
 /*
@@ -113,12 +54,7 @@ static uint32_t free_beside(const struct upmu_meter *meter, uint32_t taken)
     return meter->pmu->counters & ~(taken | upmu_meter_blocked(meter));
 }
 
-/*
- * Could the events of a set have counters beside those in `taken`?  Each event needs a free counter (`may_move`: also
- * one that a move could free), and there must be as many free counters as events.  Only a search tells whether they
- * fit.
- */
-static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set, uint32_t taken, bool may_move)
+bool upmu_waiting_could_fit(const struct upmu_meter *meter, const struct upmu_set *set, uint32_t taken, bool may_move)
 {
     uint32_t left = free_beside(meter, taken), counters = may_move ? free_beside(meter, 0) : left, any = 0;
 
@@ -138,28 +74,6 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
 }
 
 /*
- * Is the session's placement valid beside these co-runners (a sum of stamps)?  Whether its counters are free is not
- * asked.
- */
-static bool has_place(const struct upmu_meter *meter, const struct upmu_session *session, uint64_t corunners)
-{
-    return upmu_program_fits(meter, upmu_active(session), corunners);
-}
-
-/*
- * Can a search succeed beside the counters `taken` and these co-runners?  Not if an earlier one beside the same
- * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.
- */
-static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
-                        uint64_t corunners, bool may_move)
-{
-    const struct upmu_set *set = upmu_active(session);
-
-    return upmu_placed_may_join(session, taken, corunners) && could_fit(meter, set, taken, may_move) &&
-           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
-}
-
-/*
  * Returns the counters of the running sessions that do not share.  *corunners: the sum of their stamps; *others: does a
  * sharing session run?
  */
@@ -167,10 +81,12 @@ static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners
 {
     uint32_t counters = 0, rest = meter->running;
 
-    *corunners = 0;
+    *corunners = UPMU_SHARING ? 0 : meter->corunners;
     *others = false;
+    if (!UPMU_SHARING)
+        return rest;
     for (const struct upmu_session *session; (session = upmu_meter_next_running(meter, &rest)) != NULL;) {
-        if (session->shares) {
+        if (upmu_session_shares(session)) {
             *others |= session->state == UPMU_SESSION_RUNNING;
             continue;
         }
@@ -186,17 +102,15 @@ static bool has_no_room(enum upmu_status status)
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
-/*
- * After a plan: each session that left and is still started is put into the list of those that wait, and its turn is
- * over (upmu_estimate_turn()).
- */
-static void end_turns(struct upmu_meter *meter)
+void upmu_waiting_end_turns(struct upmu_meter *meter)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++)
         if (meter->plan.out[i]->state == UPMU_SESSION_WAITING)
             upmu_estimate_turn(upmu_active(meter->plan.out[i]));
     upmu_waiting_leavers(meter);
 }
+
+#if UPMU_SHARING || UPMU_WORLDS
 
 /*
  * Displace sessions that run on these counters: those for which leaves() is true, as many as a plan has room for.  They
@@ -214,27 +128,31 @@ static bool clear_counters(struct upmu_meter *meter, uint32_t counters,
         any |= leaves(other) && upmu_plan_out(meter, other);
     if (any) {
         upmu_reconcile(meter);
-        end_turns(meter);
+        upmu_waiting_end_turns(meter);
     }
     return any;
 }
 
+#endif
+
+#if UPMU_SHARING
+
 static bool session_shares(const struct upmu_session *session)
 {
-    return session->shares;
+    return upmu_session_shares(session);
 }
 
-static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status = UPMU_ERR_DOES_NOT_FIT;
     uint64_t corunners;
     bool others;
 
     (void)find_private(meter, &corunners, &others);
-    if (session->shares || !others)
-        return bring_session(meter, session, may_move);
-    if (could_fit(meter, upmu_active(session), meter->running, may_move))
-        status = bring_session(meter, session, may_move);
+    if (upmu_session_shares(session) || !others)
+        return upmu_waiting_bring(meter, session, may_move);
+    if (upmu_waiting_could_fit(meter, upmu_active(session), meter->running, may_move))
+        status = upmu_waiting_bring(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
     status = upmu_placing_pinned(meter, session);
@@ -243,12 +161,21 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
     if (upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return UPMU_ERR_DOES_NOT_FIT;
     (void)clear_counters(meter, upmu_active(session)->counters, session_shares);
-    status = bring_session(meter, session, may_move);
+    status = upmu_waiting_bring(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
     (void)clear_counters(meter, ~0u, session_shares);
-    return bring_session(meter, session, may_move);
+    return upmu_waiting_bring(meter, session, may_move);
 }
+
+#else
+
+enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    return upmu_waiting_bring(meter, session, may_move);
+}
+
+#endif
 
 #if UPMU_WORLDS
 
@@ -281,6 +208,8 @@ static bool recall_counters(struct upmu_meter *meter)
 
 #endif
 
+#if UPMU_SHARING
+
 /*
  * A session is about to wait: return counters that its place should leave to others.  They are those of the last
  * sessions of its list, at most 3, as far as the session could fit without them.  If counters for all of these come
@@ -288,48 +217,50 @@ static bool recall_counters(struct upmu_meter *meter)
  */
 static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    const struct upmu_session *other = meter->last_waiting[session->shares + (session->thread ? UPMU_WAIT_THREAD : 0)];
+    unsigned list = upmu_session_shares(session) + (session->thread ? UPMU_WAIT_THREAD : 0);
+    const struct upmu_session *other = meter->last_waiting[list];
     uint32_t spared = 0;
 
-    for (unsigned looks = SWITCH_LOOKS - 1u; other && looks; other = other->before_waiting, looks--) {
-        if (!could_fit(meter, upmu_active(session), spared | upmu_active(other)->counters, false))
+    for (unsigned looks = UPMU_WAITING_LOOKS - 1u; other && looks; other = other->before_waiting, looks--) {
+        if (!upmu_waiting_could_fit(meter, upmu_active(session), spared | upmu_active(other)->counters, false))
             break;
         spared |= upmu_active(other)->counters;
     }
     return spared;
 }
 
+#endif
+
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
-    enum upmu_status status = try_start(meter, session, may_move);
+    enum upmu_status status = upmu_waiting_try(meter, session, may_move);
 
-    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall_counters(meter))
-        status = try_start(meter, session, may_move);
-    if (!has_no_room(status) || !(session->thread || session->shares))
+    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || upmu_session_shares(session)) &&
+        recall_counters(meter))
+        status = upmu_waiting_try(meter, session, may_move);
+    if (!has_no_room(status) || !(session->thread || upmu_session_shares(session)))
         return status;
     UPMU_STORE(session->error, UPMU_OK);
+#if UPMU_SHARING
     /*
      * If the session has no place that is valid beside no other session, a start (`may_move`) searches one, so that no
      * stop has to search.  A switch does not.
      */
-    if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !has_place(meter, session, 0))
+    if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !upmu_program_fits(meter, upmu_active(session), 0))
         upmu_placing_later(meter, session, find_spared(meter, session));
+#endif
     upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return UPMU_OK;
 }
 
-/*
- * Has a search beside the same co-runners found no place for a session?  Its co-runners are all that run if the session
- * shares, else those that do not share.  With a domain: false, as claims of other CPUs may have changed since.
- */
-static bool was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move)
+bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move)
 {
     uint64_t corunners = meter->corunners;
     bool others;
 
     if (upmu_meter_domain(meter))
         return false;
-    if (!session->shares)
+    if (!upmu_session_shares(session))
         (void)find_private(meter, &corunners, &others);
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
@@ -344,10 +275,11 @@ static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_
     uint64_t corunners = meter->corunners;
     bool others;
 
-    if (!session->shares)
+    if (!upmu_session_shares(session))
         taken = find_private(meter, &corunners, &others);
     return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
-           could_fit(meter, upmu_active(session), taken, false) && !was_refused(meter, session, false);
+           upmu_waiting_could_fit(meter, upmu_active(session), taken, false) &&
+           !upmu_waiting_was_refused(meter, session, false);
 }
 
 /* Has the set an event of another PMU?  A search refuses it, and session->why says so. */
@@ -382,7 +314,7 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
     const struct upmu_set *set = upmu_active(session);
 
     if (search && !has_other_pmu(meter, set)) {
-        search = could_fit(meter, set, taken, false);
+        search = upmu_waiting_could_fit(meter, set, taken, false);
         if (!search)
             note_counters(session);
         search = search && is_worth_a_search(meter, session);
@@ -394,33 +326,9 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
     return search;
 }
 
-/*
- * A tick: start waiting sessions that do not share, up to the first for which a search finds no place.  A session that
- * was looked at and still waits goes to the end of the list.  Returns whether a place may have been searched for the
- * last session that was tried.
- */
-static bool admit_private(struct upmu_meter *meter)
-{
-    uint32_t last = meter->tickets;
-    unsigned looks = SWITCH_LOOKS;
-    bool searched = false, failed = false;
-    struct waiters walk = all_waiters(meter, 0);
-    struct upmu_session *session;
-
-    for (; looks && !failed && (session = next_waiter(&walk)) != NULL && session->ticket <= last; looks--) {
-        if (!was_refused(meter, session, true)) {
-            enum upmu_status status = try_start(meter, session, true);
-
-            failed = status != UPMU_OK && status != UPMU_ERR_WRONG_PMU;
-            searched |= status != UPMU_ERR_WRONG_PMU;
-        }
-        if (upmu_session_waits(session))
-            renew_session(meter, session);
-    }
-    return searched;
-}
-
 /* ---- Between ticks ---- */
+
+#if UPMU_SHARING
 
 /*
  * Plan out the sessions that have the counters `wanted`, if all of them share.  Returns false where one of them does
@@ -432,13 +340,24 @@ static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
     uint32_t rest;
 
     for (rest = wanted; rest; rest &= rest - 1u)
-        if (!meter->slot[upmu_bits_lowest(rest)].session->shares)
+        if (!upmu_session_shares(meter->slot[upmu_bits_lowest(rest)].session))
             return false;
     for (rest = wanted; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
         if (!upmu_plan_out(meter, session))
             return false;
     return true;
 }
+
+#else
+
+static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
+{
+    (void)meter;
+    (void)wanted;
+    return false;
+}
+
+#endif
 
 bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -452,7 +371,8 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
         corunners = 0;
     else
         taken &= set->counters;
-    if (taken && (session->shares || (taken & meter->plan.come) || !upmu_program_fits(meter, set, corunners) ||
+    if (taken && (upmu_session_shares(session) || (taken & meter->plan.come) ||
+                  !upmu_program_fits(meter, set, corunners) ||
                   !(alone || (set->program.flags & UPMU_PROGRAM_FREE)) || !displace_sharers(meter, taken)))
         return false;
     if (!upmu_plan_fits(meter, set))
@@ -462,43 +382,43 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     return upmu_plan_in(meter, session, set);
 }
 
-/* Plan in the first sessions that wait and do not share, SWITCH_LOOKS at most, where their placements are valid. */
+/* Plan in the first UPMU_WAITING_LOOKS sessions that wait and do not share, where their placements are valid. */
 static void fill_private(struct upmu_meter *meter)
 {
-    struct waiters walk = all_waiters(meter, 0);
+    struct upmu_waiters walk = upmu_waiters_of(meter, 0);
     struct upmu_session *session;
 
-    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
+    for (unsigned looks = UPMU_WAITING_LOOKS; looks && (session = upmu_waiters_next(&walk)) != NULL; looks--)
         if (!upmu_session_dropped(session))
             (void)upmu_waiting_plan(meter, session);
 }
 
+#if UPMU_SHARING
+
 void upmu_waiting_fill(struct upmu_meter *meter, bool own)
 {
-    struct waiters walk = {meter->waiting[1], own ? NULL : meter->waiting[UPMU_WAIT_THREAD + 1u]};
+    struct upmu_waiters walk = {meter->waiting[1], own ? NULL : meter->waiting[UPMU_WAIT_THREAD + 1u]};
     struct upmu_session *session;
 
-    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
+    for (unsigned looks = UPMU_WAITING_LOOKS; looks && (session = upmu_waiters_next(&walk)) != NULL; looks--)
         if (!upmu_session_dropped(session) && upmu_plan_fits(meter, upmu_active(session)))
             (void)upmu_plan_in(meter, session, upmu_active(session));
 }
 
-/*
- * Look at the first 4 sessions that wait and share (1), or do not (0).  For the first one for which a search is worth
- * it, search a place and start it there.  Returns whether there was such a session.
- */
-static bool search_in(struct upmu_meter *meter, unsigned shares)
+bool upmu_waiting_search(struct upmu_meter *meter, unsigned shares)
 {
-    struct waiters walk = all_waiters(meter, shares);
+    struct upmu_waiters walk = upmu_waiters_of(meter, shares);
     struct upmu_session *session;
 
-    for (unsigned looks = SWITCH_LOOKS; looks && (session = next_waiter(&walk)) != NULL; looks--)
+    for (unsigned looks = UPMU_WAITING_LOOKS; looks && (session = upmu_waiters_next(&walk)) != NULL; looks--)
         if (is_worth_a_search(meter, session)) {
-            (void)try_start(meter, session, false);
+            (void)upmu_waiting_try(meter, session, false);
             return true;
         }
     return false;
 }
+
+#endif
 
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 {
@@ -506,7 +426,7 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
         return;
     if (!upmu_waiting_any(meter)) {
         /* Where nothing would run, sessions of the thread that are no candidates are asked, too. */
-        if (meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
+        if (!UPMU_SHARING || meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
             !UPMU_LOAD(meter->cpu->current->unjoined))
             return;
         upmu_thread_fill(meter, meter->cpu->current);
@@ -515,347 +435,21 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
     }
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     fill_private(meter);
-    if (upmu_waiting_of(meter, 1) && free_beside(meter, upmu_plan_taken(meter)))
+    if (UPMU_SHARING && upmu_waiting_of(meter, 1) && free_beside(meter, upmu_plan_taken(meter)))
         upmu_waiting_fill(meter, false);
     if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
-        end_turns(meter);
+        upmu_waiting_end_turns(meter);
     }
-    if ((searches || !meter->running) && !search_in(meter, 0))
-        (void)search_in(meter, 1);
-}
-
-/* ---- Ticks ---- */
-
-/*
- * The choice of a tick: which sharing sessions run together from now on.  Sessions that are neither runner nor waiter
- * stay as they are.
- */
-struct selection {
-    struct upmu_meter *meter;
-    uint32_t kept;      /* counters of the running sessions that are no runners, and stay */
-    uint32_t taken;     /* `kept`, and the counters of the runners and waiters that were chosen so far */
-    uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
-    uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
-    uint32_t staying;   /* bit i: runner[i] was chosen */
-    uint32_t coming;    /* bit i: waiter[i] was chosen */
-    uint8_t runners, waiters, searches;
-    bool moves;         /* one waiter alone was chosen, and it has a place only if running sessions move */
-    struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
-    struct upmu_session *waiter[TICK_LOOKS];
-};
-
-/* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */
-static void find_runners(struct selection *selection)
-{
-    struct upmu_meter *meter = selection->meter;
-    uint32_t rest = meter->running, movable = 0;
-    struct upmu_session *session, **runner = selection->runner;
-
-    while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
-        unsigned k = selection->runners;
-
-        if (!session->shares || session->state != UPMU_SESSION_RUNNING || session->full)
-            continue;
-        if (k < UPMU_PARTS)
-            selection->runners++;
-        else if (runner[--k]->ticket < session->ticket)
-            continue;
-        for (; k && runner[k - 1]->ticket > session->ticket; k--)
-            runner[k] = runner[k - 1];
-        runner[k] = session;
-    }
-    for (unsigned i = 0; i < selection->runners; i++)
-        movable |= runner[i]->counters;
-    selection->kept = selection->taken = meter->running & ~movable;
-    for (rest = selection->kept; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
-}
-
-/*
- * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that may have a place beside the sessions
- * on `kept`.  Others get a new ticket, which puts them at the end of the list.
- */
-static void find_waiters(struct selection *selection)
-{
-    struct upmu_meter *meter = selection->meter;
-    uint32_t last = meter->tickets;
-    unsigned looks = TICK_LOOKS;
-    struct waiters walk = all_waiters(meter, 1);
-    struct upmu_session *session;
-
-    for (; looks && (session = next_waiter(&walk)) != NULL && session->ticket <= last; looks--) {
-        if (upmu_session_dropped(session))
-            continue;
-        if ((has_place(meter, session, selection->corunners) &&
-             !(upmu_active(session)->counters & selection->kept)) ||
-            is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
-            selection->waiter[selection->waiters++] = session;
-        else
-            renew_session(meter, session);
-    }
-}
-
-/* Do the first `count` requests of a joint problem keep the counters and ways that they had before it? */
-static bool all_stay(const struct upmu_joint *joint, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (joint->stay_alternative[i] != joint->result[i].alternative ||
-            memcmp(joint->stay[i], joint->result[i].counter, sizeof joint->stay[i]) != 0)
-            return false;
-    return true;
-}
-
-/*
- * Solve one problem with the sessions on `kept` and `later`, the chosen sessions, and `session` as the last:
- * joint->result has their places.  Returns false where they do not fit.
- */
-static bool place_chosen(const struct selection *selection, struct upmu_session *session, uint32_t later,
-                      struct upmu_joint *joint)
-{
-    struct upmu_meter *meter = selection->meter;
-    uint32_t rest = selection->kept | later;
-    struct upmu_session *other;
-    bool fine = true;
-
-    upmu_joint_begin(joint, meter->pmu);
-    while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
-        fine = fine && upmu_joint_add(joint, other, true);
-    for (unsigned i = 0; i < selection->runners; i++)
-        if (selection->staying >> i & 1u)
-            fine = fine && upmu_joint_add(joint, selection->runner[i], true);
-    for (rest = selection->coming; rest; rest &= rest - 1u)
-        fine = fine && upmu_joint_add(joint, selection->waiter[upmu_bits_lowest(rest)], true);
-    return fine && upmu_joint_add(joint, session, false) && upmu_joint_place(meter, joint, false, NULL) == UPMU_OK;
-}
-
-/*
- * Search a place for a waiter beside the chosen sessions and the sessions on the counters `later`.  The place is stored
- * in the waiter's set, and compiled.  Returns whether the waiter may be chosen.  If a place exists only where running
- * sessions move, it may be the first one chosen: `moves` is set, and it gets its place later.
- */
-static UPMU_APART bool place_beside(struct selection *selection, struct upmu_session *session, uint32_t later)
-{
-    struct upmu_meter *meter = selection->meter;
-    struct upmu_set *set = upmu_active(session);
-    struct upmu_joint joint;
-    unsigned first = 0;
-
-    if (!upmu_joint_begin_apart(meter, &joint, session, selection->taken | later) ||
-        upmu_joint_place(meter, &joint, false, NULL) != UPMU_OK) {
-        bool fits = place_chosen(selection, session, later, &joint);
-
-        first = joint.count - set->count;
-        if (!fits || !all_stay(&joint, first)) {
-            if (later)
-                return false;
-            upmu_placed_refuse(meter, set, selection->corunners, fits);
-            selection->moves = UPMU_MOVES && fits && selection->taken == selection->kept;
-            return selection->moves;
-        }
-    }
-    if (!upmu_placing_note(meter, session, &joint.result[first]))
-        return false;
-    upmu_placed_beside(set, selection->corunners);
-    return true;
-}
-
-/*
- * May a runner or waiter run beside the chosen sessions?  For a waiter a place is searched, if the tick has searches
- * left; first one that leaves the counters `later` alone.
- */
-static bool choose_one(struct selection *selection, struct upmu_session *session)
-{
-    struct upmu_meter *meter = selection->meter;
-    const struct upmu_set *set = upmu_active(session);
-    uint32_t both = selection->taken | selection->later;
-    bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
-    bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
-                                                        (!waits && !selection->coming));
-
-    if (!waits || (fits && !(set->counters & selection->later)))
-        return fits;
-    if (!upmu_placed_may_join(session, selection->taken, selection->corunners))
-        return false;
-    if (selection->later && selection->searches && could_fit(meter, set, both, false)) {
-        selection->searches--;
-        if (place_beside(selection, session, selection->later))
-            return true;
-    }
-    if (fits || !selection->searches ||
-        !is_worth_it(meter, session, selection->taken, selection->corunners, UPMU_MOVES && is_first))
-        return fits;
-    selection->searches--;
-    return place_beside(selection, session, 0);
-}
-
-/* Choose among runners and waiters, each in the order of tickets, until `moves` is set. */
-static void choose_all(struct selection *selection)
-{
-    struct upmu_session **runner = selection->runner;
-    unsigned runners = selection->runners, waiters = selection->waiters, at = 0, waiter = 0;
-
-    while ((at < runners || waiter < waiters) && !selection->moves) {
-        bool waits = at == runners || (waiter < waiters && selection->waiter[waiter]->ticket < runner[at]->ticket);
-        struct upmu_session *session = waits ? selection->waiter[waiter++] : runner[at++];
-
-        if (!waits)
-            selection->later &= ~upmu_active(session)->counters;
-        if (!choose_one(selection, session))
-            continue;
-        if (waits)
-            selection->coming |= UPMU_BIT32(waiter - 1u);
-        else
-            selection->staying |= UPMU_BIT32(at - 1u);
-        selection->taken |= upmu_active(session)->counters;
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
-    }
-}
-
-/*
- * Carry the choice out by one plan: runners that were not chosen leave, waiters that were chosen come if their
- * placements are valid.  If `moves` is set, the chosen waiter comes by a search of its own, after that plan.
- */
-static void rotate_chosen(struct selection *selection)
-{
-    struct upmu_meter *meter = selection->meter;
-
-    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    for (unsigned i = 0; i < selection->runners; i++)
-        if (!(selection->staying >> i & 1u))
-            (void)upmu_plan_out(meter, selection->runner[i]);
-    for (uint32_t rest = selection->moves ? 0 : selection->coming; rest; rest &= rest - 1u) {
-        struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
-
-        if (upmu_plan_fits(meter, upmu_active(session)))
-            (void)upmu_plan_in(meter, session, upmu_active(session));
-    }
-    if (meter->plan.outs | meter->plan.ins) {
-        upmu_reconcile(meter);
-        end_turns(meter);
-    }
-    /* If the one waiter that was chosen fits only if running sessions move (`moves`), a search moves them now. */
-    for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
-        (void)bring_session(meter, selection->waiter[upmu_bits_lowest(rest)], true);
-}
-
-/*
- * Give the first `leavers` runners new tickets and put them behind the other runners.  The counters of these others are
- * noted in `later`.  Not inlined: a placement needs its stack.
- */
-static UPMU_APART void renew_runners(struct selection *selection, unsigned leavers)
-{
-    struct upmu_session *leaver[UPMU_PARTS], **runner = selection->runner;
-
-    for (unsigned i = 0; i < leavers; i++) {
-        runner[i]->ticket = ++selection->meter->tickets;
-        leaver[i] = runner[i];
-    }
-    for (unsigned i = leavers; i < selection->runners; i++) {
-        selection->later |= upmu_active(runner[i])->counters;
-        runner[i - leavers] = runner[i];
-    }
-    memcpy(runner + selection->runners - leavers, leaver, leavers * sizeof(leaver[0]));
-}
-
-/*
- * Choose anew which sharing sessions run.  As many runners as there are waiters get new tickets, those with the lowest
- * tickets first.  Not inlined: other searches of a tick need its stack.
- */
-static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned searches)
-{
-    struct selection selection;
-    unsigned leavers;
-
-    memset(&selection, 0, offsetof(struct selection, runner));
-    selection.meter = meter;
-    selection.searches = (uint8_t)searches;
-    find_runners(&selection);
-    find_waiters(&selection);
-    if (upmu_meter_is_free(meter)) { /* counters that never stop belong to no session: no waiter has to wait */
-        for (unsigned i = 0; i < selection.waiters; i++)
-            (void)bring_session(meter, selection.waiter[i], false);
-        return;
-    }
-    leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
-    renew_runners(&selection, leavers);
-    choose_all(&selection);
-    rotate_chosen(&selection);
-    /*
-     * Search a place on free counters for a session that still waits.  Sessions that were placed on the same counters,
-     * and run there in alternation, would else leave other counters idle.
-     */
-    if (selection.searches)
-        (void)search_in(meter, 1);
-}
-
-#if UPMU_SETS
-
-/*
- * Switch the sets that have had their time (UPMU_SET_TIME_SWITCH), as many as a plan has room for.  The next set comes
- * in the same plan.  If its session shares and other sharing sessions wait, it waits instead, at the end of the list.
- */
-static void expire_sets(struct upmu_meter *meter)
-{
-    uint64_t now_ns = upmu_machine_clock_ns(meter->machine);
-    uint32_t rest = meter->running, passed_on = 0;
-    struct upmu_session *session, *next;
-
-    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
-        if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
-            continue;
-        upmu_sets_choose(session, NULL);
-        if (session->shares && upmu_waiting_of(meter, 1))
-            passed_on |= UPMU_BIT32(meter->plan.outs - 1u);
-    }
-    for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
-        next = session->next_waiting;
-        if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
-            continue;
-        upmu_sets_choose(session, NULL);
-    }
-    if (!meter->plan.outs)
-        return;
-    for (unsigned i = 0; i < meter->plan.outs; i++) {
-        session = meter->plan.out[i];
-        if (!(passed_on >> i & 1u) && upmu_plan_fits(meter, session->following))
-            (void)upmu_plan_in(meter, session, session->following);
-    }
-    upmu_reconcile(meter);
-    for (unsigned i = 0; i < meter->plan.outs; i++)
-        if ((passed_on >> i & 1u) && meter->plan.out[i]->state == UPMU_SESSION_WAITING)
-            meter->plan.out[i]->ticket = ++meter->tickets;
-    upmu_waiting_leavers(meter);
-}
-
-#endif
-
-void upmu_waiting_tick(struct upmu_meter *meter)
-{
-    struct upmu_thread *thread = upmu_meter_is_unit(meter) ? NULL : meter->cpu->current;
-    bool searched;
-    uint32_t last;
-
-    if (thread && (UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)))
-        upmu_thread_fill(meter, thread);
-    last = meter->tickets;
-    bury_zombies(meter);
-#if UPMU_SETS
-    expire_sets(meter);
-#endif
-    searched = upmu_waiting_of(meter, 0) && admit_private(meter);
-    if (upmu_waiting_of(meter, 1))
-        rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
-    if (thread && UPMU_LOAD(thread->unjoined))
-        upmu_thread_rotate(meter, thread, last);
+    if (UPMU_SHARING && (searches || !meter->running) && !upmu_waiting_search(meter, 0))
+        (void)upmu_waiting_search(meter, 1);
 }
 
 #else
 
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
-    return bring_session(meter, session, may_move);
+    return upmu_waiting_bring(meter, session, may_move);
 }
 
 void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
@@ -864,12 +458,9 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
     (void)searches;
 }
 
-void upmu_waiting_tick(struct upmu_meter *meter)
-{
-    bury_zombies(meter);
-}
-
 #endif
+
+#if UPMU_SUSPEND || UPMU_UNCORE
 
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was)
 {
@@ -877,7 +468,7 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
 
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
-            UPMU_STORE(session->started_ns, upmu_meter_now(meter));
+            upmu_session_note(session, upmu_meter_now(meter));
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
@@ -897,3 +488,5 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
     }
     return status;
 }
+
+#endif

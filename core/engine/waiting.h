@@ -36,7 +36,8 @@ void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state stat
 /* Does any session wait here that does not share (`shares` 0), or that shares (1)? */
 static inline bool upmu_waiting_of(const struct upmu_meter *meter, unsigned shares)
 {
-    return UPMU_THREADS && (meter->waiting[shares] || meter->waiting[UPMU_WAIT_THREAD + shares]);
+    return UPMU_THREADS && (UPMU_SHARING || !shares) &&
+           (meter->waiting[shares] || meter->waiting[UPMU_WAIT_THREAD + shares]);
 }
 
 /* Does any session wait here? */
@@ -94,7 +95,72 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session);
  */
 void upmu_waiting_fill(struct upmu_meter *meter, bool own);
 
+/* ---- For waiting_tick.c ---- */
+
+/* How many waiting sessions of a list a switch looks at, and how many that do not share a tick. */
+#define UPMU_WAITING_LOOKS 4u
+
+/* A walk by ticket over the sessions that wait here: those of the CPU, and those of the thread that runs here. */
+struct upmu_waiters {
+    struct upmu_session *own, *threads; /* the next ones of both lists */
+};
+
+static inline struct upmu_waiters upmu_waiters_of(const struct upmu_meter *meter, unsigned shares)
+{
+    return (struct upmu_waiters){meter->waiting[shares], meter->waiting[UPMU_WAIT_THREAD + shares]};
+}
+
+/* Returns the next session of a walk, or NULL.  It may leave its list afterwards. */
+static inline struct upmu_session *upmu_waiters_next(struct upmu_waiters *walk)
+{
+    struct upmu_session *own = walk->own, *threads = walk->threads;
+
+    if (!threads || (own && own->ticket < threads->ticket)) {
+        walk->own = own ? own->next_waiting : NULL;
+        return own;
+    }
+    walk->threads = threads->next_waiting;
+    return threads;
+}
+
+/*
+ * Could the events of a set have counters beside those in `taken`?  Each event needs a free counter (`may_move`: also
+ * one that a move could free), and there must be as many free counters as events.  Only a search tells whether they
+ * fit.
+ */
+bool upmu_waiting_could_fit(const struct upmu_meter *meter, const struct upmu_set *set, uint32_t taken, bool may_move);
+
+/*
+ * Has a search beside the same co-runners found no place for a session?  Its co-runners are all that run if the session
+ * shares, else those that do not share.  With a domain: false, as claims of other CPUs may have changed since.
+ */
+bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move);
+
+/*
+ * After a plan: each session that left and is still started is put into the list of those that wait, and its turn is
+ * over (upmu_estimate_turn()).
+ */
+void upmu_waiting_end_turns(struct upmu_meter *meter);
+
+/*
+ * As upmu_waiting_bring(), but sharing sessions are displaced for a session that does not share.  A session that has no
+ * place is not put into a list.
+ */
+enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
+
+/*
+ * Look at the first 4 sessions that wait and share (1), or do not (0).  For the first one for which a search is worth
+ * it, search a place and start it there.  Returns whether there was such a session.
+ */
+bool upmu_waiting_search(struct upmu_meter *meter, unsigned shares);
+
 #endif
+
+/*
+ * Run a session on the counters of its last placement if that is valid; else search a place.  `may_move`: running
+ * events may be moved for it.  Returns UPMU_OK, or why the session does not run.
+ */
+enum upmu_status upmu_waiting_bring(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
  * After registers were lost: load and start again each suspended session of the meter.  `where_it_was`: on its former

@@ -10,7 +10,7 @@ static unsigned list_of(const struct upmu_session *session)
 {
     if (!upmu_session_waits(session))
         return UPMU_WAIT_EMPTY;
-    return session->shares + (session->thread ? UPMU_WAIT_THREAD : 0);
+    return upmu_session_shares(session) + (session->thread ? UPMU_WAIT_THREAD : 0);
 }
 
 /* Put a session by ticket into its list.  New tickets are mostly the highest: then it goes to the end. */

@@ -44,6 +44,12 @@ static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
     return (bank->state[row] & state) == state;
 }
 
+/* Is it the bank of a dry run (upmu_bank_pretend())? */
+static inline bool is_dry(const struct upmu_bank *bank)
+{
+    return UPMU_DRY_RUN && bank->dry;
+}
+
 static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsigned clear)
 {
     bank->state[row] = (uint8_t)((bank->state[row] & ~clear) | set);
@@ -147,6 +153,8 @@ void upmu_bank_forget(struct upmu_bank *bank)
         upmu_bank_forget_row(bank, row);
 }
 
+#if UPMU_DRY_RUN
+
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 {
     bank->dry = dry;
@@ -156,6 +164,8 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
         if (row_is(bank, row, UPMU_ROW_SHADOWED))
             row_becomes(bank, row, UPMU_ROW_KNOWN | UPMU_ROW_FOUND, 0);
 }
+
+#endif
 
 /*
  * Return the gate that a select of P6 has in its shadow alone; 0 for other registers.  While that bit of the shadow is
@@ -241,7 +251,7 @@ static void list_write(struct upmu_bank *bank, unsigned row, uint32_t address, u
 /* Write `value` to the MSR at `address`, a row's own or the one behind it; a dry run lists the write. */
 static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address, uint64_t value)
 {
-    if (bank->dry) {
+    if (is_dry(bank)) {
         list_write(bank, row, address, value);
         return true;
     }
@@ -356,7 +366,7 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
  */
 static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
-    if (bank->dry) {
+    if (is_dry(bank)) {
         note_dry_write(bank, row, value, changed);
         return true;
     }
@@ -423,6 +433,8 @@ static UPMU_INSIDE uint64_t counters_bits(const struct upmu_bank *bank, unsigned
     return bank->pmu->backend->bits_of(bank->pmu, row, counter);
 }
 
+#if UPMU_FIRMWARE
+
 void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 {
     unsigned row = bank->pmu->counter[index].select_row;
@@ -439,6 +451,8 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
         upmu_domain_disown(bank->domain, row);
     row_becomes(bank, row, 0, UPMU_ROW_FOUND);
 }
+
+#endif
 
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
 {
@@ -476,14 +490,6 @@ static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t val
     bank->state[row] |= UPMU_ROW_KNOWN;
 }
 
-/* Is a register auxiliary, and does it, or do some of its bits, say what a counter does? */
-static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
-{
-    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
-
-    return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
-}
-
 /* Is the gate of a counter a bit of its select? */
 static bool gate_is_select(const struct upmu_counter *counter)
 {
@@ -496,6 +502,16 @@ static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t 
     uint64_t gate = own_gate(bank, row);
 
     return gate ? value & ~gate : (value & class->idle_keep) | class->idle_value;
+}
+
+#if UPMU_FIRMWARE
+
+/* Is a register auxiliary, and does it, or do some of its bits, say what a counter does? */
+static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+    return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
 }
 
 /*
@@ -560,6 +576,8 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
             }
     }
 }
+
+#endif
 
 static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
 {
@@ -652,6 +670,8 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
                        is_other_value(bank, row, value, class->gates), true);
 }
 
+#if UPMU_FIRMWARE
+
 /* Returns the bits of a row that say what the host's counters (bank->others) do: the host may have changed them. */
 static UPMU_APART uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
@@ -685,6 +705,17 @@ void upmu_bank_others(struct upmu_bank *bank, uint32_t counters)
         row_becomes(bank, row, others_bits(bank, row) ? UPMU_ROW_THEIRS : 0, UPMU_ROW_THEIRS);
 }
 
+#else
+
+static inline uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
+{
+    (void)bank;
+    (void)row;
+    return 0;
+}
+
+#endif
+
 /*
  * Read a register into its shadow: all of it if it is unknown or has bits that upmu does not own, else only the bits of
  * counters of the host.
@@ -694,7 +725,7 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
     uint64_t value, mine = 0;
     uint32_t stopped;
 
-    if (!(row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry) && upmu_bank_knows(bank, row))
+    if (!(row_is(bank, row, UPMU_ROW_MIXED) && !is_dry(bank)) && upmu_bank_knows(bank, row))
         mine = ~others_bits(bank, row);
     if (mine == ~UINT64_C(0))
         return true;
@@ -796,7 +827,7 @@ static bool silence_select(struct upmu_bank *bank, unsigned row)
 {
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
-    if (bank->dry) {
+    if (is_dry(bank)) {
         note_dry_write(bank, row, idle, ~UINT64_C(0));
     } else if (!upmu_bank_command(bank, row, idle)) {
         upmu_bank_forget_row(bank, row);
@@ -1033,7 +1064,7 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
             continue;
         if (!upmu_bank_merge(bank, step->row, ~upmu_bank_take_gates(bank, &others, step->row), step->value, 0))
             return false;
-        if (!bank->dry)
+        if (!is_dry(bank))
             upmu_bank_forget_row(bank, step->row);
     }
     return true;
@@ -1237,12 +1268,16 @@ bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
     return upmu_bank_command(bank, where->write_row, to_write(where, value));
 }
 
+#if UPMU_DRY_RUN
+
 void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 {
     const struct upmu_counter *where = &bank->pmu->counter[counter];
 
     note_dry_write(bank, where->write_row, to_write(where, value), ~UINT64_C(0));
 }
+
+#endif
 
 /*
  * Return the bits in which `value`, as upmu_bank_read_row() read it from a register, differs from what the bank would
@@ -1256,6 +1291,8 @@ static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }
 
+#if UPMU_FIRMWARE
+
 bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -1266,6 +1303,8 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
     return !upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value) ||
            !(differing_bits(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
 }
+
+#endif
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 {
@@ -1613,7 +1652,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t mine = upmu_bank_take_gates(bank, &counters, row), value = bank->shadow[row];
 
         /* The bits of the host's counters are read now, so that no old value of them is written. */
-        if (row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
+        if (UPMU_FIRMWARE && row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
             fine = false;
             continue;
         }

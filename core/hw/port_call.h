@@ -124,7 +124,8 @@ static inline void port_request_tick(const struct upmu_port *port)
 static inline bool port_run_on_cpu(const struct upmu_port *port, struct upmu_cpu *cpu, void (*function)(void *argument),
                                    void *argument)
 {
-    return PORT_HAS(port, run_on_cpu) && PORT_CALL(port, run_on_cpu)(port->context, cpu, function, argument);
+    return UPMU_REMOTE && PORT_HAS(port, run_on_cpu) &&
+           PORT_CALL(port, run_on_cpu)(port->context, cpu, function, argument);
 }
 
 static inline void port_log(const struct upmu_port *port, const char *line)

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build options.  Each is 0 or 1 (or a number) and can be set on the compiler's command line.
- * Every file of one build must be compiled with the same values.
- * docs/SIZE.md has the table of all options with their bytes, made of tools/options.tsv.
+ * Build options: 0 or 1, or a number; the same for every file of one build.  They can be set on the compiler's command
+ * line.  docs/SIZE.md has the table of all options with their bytes, made of tools/options.tsv.
  */
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
 
 #include <upmu/private/target.h>
 
-/* The version of the tree: tools and documents take it from these lines.  The major number is also the version of the
-   layouts of all structures. */
+/* The version of the tree: 0x000200 is 0.2.0.  The major number is also the version of the structures' layouts. */
 #define UPMU_VERSION_MAJOR 0
 #define UPMU_VERSION_MINOR 3
 #define UPMU_VERSION_PATCH 0
-
-/* The version as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
-/* Profiles: defaults of the options below.  An option that is set wins: -DUPMU_PROFILE=UPMU_PROFILE_TINY -DUPMU_SETS=1
-   is tiny with chains of sets (docs/SIZE.md, "Profiles"). */
+/* Profiles: defaults of the options below.  An option that is set wins (docs/SIZE.md, "Profiles"). */
 #define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, without sampling; 4 raw events in a set */
 #define UPMU_PROFILE_COUNT 2 /* as TINY, for 12 events, with generic names; each catalogue is an option of its own */
 #define UPMU_PROFILE_FULL 3  /* everything but UPMU_TRACE and UPMU_PORT_STATIC */
@@ -43,38 +38,27 @@
 #define UPMU_BACKEND_AMD UPMU_FOR_X86
 #endif
 
-/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory and hypercalls
-   (docs/PARAVIRT.md).  It is used if the port has the hooks hypercall and shared_page. */
+/* The paravirtual backend (docs/PARAVIRT.md).  It is used if the port has the hooks hypercall and shared_page. */
 #ifndef UPMU_BACKEND_PARAVIRT
 #define UPMU_BACKEND_PARAVIRT (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* The Arm backend: PMUv3 of AArch64 and AArch32, PMUv2 of AArch32. */
 #ifndef UPMU_BACKEND_ARM_PMUV3
-#if defined __aarch64__ || defined __arm__
-#define UPMU_BACKEND_ARM_PMUV3 1
-#else
-#define UPMU_BACKEND_ARM_PMUV3 0
-#endif
+#define UPMU_BACKEND_ARM_PMUV3 UPMU_FOR_ARM
 #endif
 
 /* The RISC-V backend: hardware performance monitors, with overflows (Sscofpmf) or without. */
 #ifndef UPMU_BACKEND_RISCV_HPM
-#ifdef __riscv
-#define UPMU_BACKEND_RISCV_HPM 1
-#else
-#define UPMU_BACKEND_RISCV_HPM 0
-#endif
+#define UPMU_BACKEND_RISCV_HPM UPMU_FOR_RISCV
 #endif
 
-/* Sampling: rings, and the work of upmu_pmi_handle().  0: calls for sampling return UPMU_ERR_COMPILED_OUT, and
-   upmu_pmi_handle() returns UPMU_PMI_NOT_OURS. */
+/* Sampling: rings, the handler.  0: calls for it are ..._COMPILED_OUT; upmu_pmi_handle(): UPMU_PMI_NOT_OURS. */
 #ifndef UPMU_SAMPLING
 #define UPMU_SAMPLING UPMU_IS_FULL
 #endif
 
-/* Sampling formats besides the default one; and in the default format's records the values of other events, event ids
-   and periods (upmu/format.h). */
+/* Sampling formats; in the default format's records values of other events, ids and periods (upmu/format.h). */
 #ifndef UPMU_FORMATS
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
@@ -109,8 +93,7 @@
 #define UPMU_PACK UPMU_IS_FULL
 #endif
 
-/* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as raw words through
-   upmu_event_raw(); text calls return UPMU_ERR_COMPILED_OUT. */
+/* Names: parser, catalogues, PMUs by name.  0: text calls are ..._COMPILED_OUT; events are given as raw words. */
 #ifndef UPMU_NAMES
 #define UPMU_NAMES (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
@@ -120,8 +103,7 @@
 #define UPMU_IMPORT (UPMU_NAMES && UPMU_IS_FULL)
 #endif
 
-/* Built-in catalogues of all models.  0: that of architectural events, and those of models for which UPMU_EVENTS_name
-   is 1 (UPMU_EVENTS_skl; docs/CATALOGUES.md has the names). */
+/* Built-in catalogues of all models.  0: architectural events, and models with UPMU_EVENTS_name 1 (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
 #define UPMU_EVENTS_ALL (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -131,20 +113,17 @@
 #define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
 #endif
 
-/* The exact search for a placement.  0: events get counters one after the other, in two orders; a set that has no place
-   then is refused, though one may exist, and why.culprits are all events that share counters or registers. */
+/* The exact search for a placement.  0: events get counters in two orders, and a set that fits may be refused. */
 #ifndef UPMU_PLACE_SEARCH
 #define UPMU_PLACE_SEARCH (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* Moves: a running event gets another counter if a session does not fit otherwise.  0: such a session is refused, and
-   no conflict is named. */
+/* Moves: a running event gets another counter if a session does not fit otherwise.  0: such a session is refused. */
 #ifndef UPMU_MOVES
 #define UPMU_MOVES UPMU_IS_FULL
 #endif
 
-/* The sequences of register writes that errata of Nehalem and Westmere require before each new event.  0: on these CPUs
-   upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
+/* The sequences that errata of Nehalem and Westmere require before each new event.  0: these CPUs have no PMU. */
 #ifndef UPMU_PRELUDES
 #define UPMU_PRELUDES (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -154,22 +133,24 @@
 #define UPMU_METRICS (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* The most counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and top-down metrics.
-   With 1 load latency of Golden Cove, which needs a second counter, is refused with UPMU_ERR_COMPILED_OUT. */
+/* The most counters that one event can need: 3, or 1 without NetBurst, AMD, metrics and Golden Cove's load latency. */
 #ifndef UPMU_SLOTS
 #define UPMU_SLOTS 3
 #endif
 
-/* Domains, in which CPUs claim the parts of a PMU that they share.  0: every CPU uses its PMU as if it shared nothing,
-   which is correct on Intel cores since Sandy Bridge. */
+/* Domains, in which CPUs claim the parts of a PMU that they share.  0: correct on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
 
-/* Sessions of threads, and multiplexing of sessions.  0: no session can be attached to a thread, upmu_thread_switch()
-   does nothing, and a session that does not fit is refused. */
+/* Sessions of threads.  0: upmu_thread_switch() does nothing, and a session that does not fit is refused. */
 #ifndef UPMU_THREADS
 #define UPMU_THREADS 1
+#endif
+
+/* Sharing sessions; needs UPMU_THREADS.  0: waiting sessions of threads get a place at switches and ticks alone. */
+#ifndef UPMU_SHARING
+#define UPMU_SHARING UPMU_THREADS
 #endif
 
 /* Chains of event sets; needs UPMU_THREADS.  0: a session has one set; calls for more are compiled out. */
@@ -187,8 +168,7 @@
 #define UPMU_WORLDS UPMU_IS_FULL
 #endif
 
-/* Loans: counters whose registers hold a guest's values, so that the guest may read them itself.  0: upmu_set_lend()
-   returns UPMU_ERR_COMPILED_OUT. */
+/* Loans: counters whose registers hold a guest's values.  0: upmu_set_lend() returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_LOANS
 #define UPMU_LOANS UPMU_WORLDS
 #endif
@@ -223,6 +203,26 @@
 #define UPMU_PERMIT UPMU_IS_FULL
 #endif
 
+/* Calls for sessions on other CPUs, by the port's hook run_on_cpu.  0: UPMU_ERR_WRONG_CPU, as without the hook. */
+#ifndef UPMU_REMOTE
+#define UPMU_REMOTE 1
+#endif
+
+/* upmu_cpu_suspend(), upmu_cpu_resume() and upmu_cpu_changed().  0: these calls return UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_SUSPEND
+#define UPMU_SUSPEND 1
+#endif
+
+/* Counters of the firmware, of other software and of the host (upmu_cpu_reserve()).  0: all are the library's. */
+#ifndef UPMU_FIRMWARE
+#define UPMU_FIRMWARE 1
+#endif
+
+/* Dry runs, upmu_session_dry_run().  0: this call returns UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_DRY_RUN
+#define UPMU_DRY_RUN 1
+#endif
+
 /* The probe, upmu_cpu_probe().  0: this call returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE UPMU_IS_FULL
@@ -238,8 +238,7 @@
 #define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of a
-   register, in handlers, too.  0: no such call is compiled in. */
+/* 1: calls of upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of a register. */
 #ifndef UPMU_TRACE
 #define UPMU_TRACE 0
 #endif

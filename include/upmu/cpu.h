@@ -89,7 +89,8 @@ enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machi
  * continue where the thread runs next.
  *
  * Returns UPMU_OK (also if the CPU is not initialised or suspended already); UPMU_ERR_PORT (suspended all the same);
- * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU runs on as it was, but some of its units may have been handed over).
+ * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU runs on as it was, but some of its units may have been handed over);
+ * UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -101,9 +102,9 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
  * again to try once more.
  *
  * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU (also if it is not initialised); UPMU_ERR_PORT;
- * UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; those of upmu_session_start() if a session could not be started again
- * (UPMU_ERR_DOES_NOT_FIT: counters were reserved meanwhile): it is stopped with its `error` set, and other sessions
- * run.
+ * UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT; those of upmu_session_start() if a session could not be
+ * started again (UPMU_ERR_DOES_NOT_FIT: counters were reserved meanwhile): it is stopped with its `error` set, and other
+ * sessions run.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -117,7 +118,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
  * CPUs of a domain have started meanwhile.
  *
  * Returns UPMU_OK; UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_PMU (not
- * initialised, or suspended).
+ * initialised, or suspended); UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -126,8 +127,8 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu);
 /*
  * Read the registers of a CPU, and of the units that it drives, and compare all bits that upmu owns with the shadow.
  * The comparison of a PMU ends at the first register that differs; if that register belongs to a counter that does not
- * run, the counter becomes UPMU_OWNER_FOREIGN.  Units are compared only if no register of the CPU differs.  To find all
- * changes, repeat the call until it no longer returns UPMU_ERR_CHANGED.
+ * run, the counter becomes UPMU_OWNER_FOREIGN, but in a build without UPMU_FIRMWARE.  Units are compared only if no
+ * register of the CPU differs.  To find all changes, repeat the call until it no longer returns UPMU_ERR_CHANGED.
  *
  * `why` may be NULL.
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_CHANGED (why->address is the first
@@ -169,7 +170,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu);
 
 /*
- * Return the owner of a counter of a CPU.
+ * Return the owner of a counter of a CPU.  In a build without UPMU_FIRMWARE it is UPMU_OWNER_FREE, UPMU_OWNER_OURS or
+ * UPMU_OWNER_ABSENT.
  *
  * Context: any.
  */
@@ -187,7 +189,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
  * leaves it set.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (a running session uses one of them); UPMU_ERR_NO_PMU (not
- * initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.  On error nothing is reserved.
+ * initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.  On error
+ * nothing is reserved.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -199,6 +202,7 @@ enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
  * again).  Counters of the mask that are not reserved are ignored.  A counter that does not run at this call does not
  * run after upmu_cpu_suspend() and upmu_cpu_fini(), either: where the registers as found would let it run, its enable
  * bit stays clear.  Records and reloads (IA32_PEBS_ENABLE, CFG_B and CFG_C) that you have ended are not begun again.
+ * In a build without UPMU_FIRMWARE nothing is done.
  *
  * Context: local; inside another local call nothing is done.
  */
@@ -211,7 +215,8 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
  * counters that are reloaded at an overflow (auto counter reload).  This call disables both features, and a branch
  * trace to memory (BTS) that a former kernel left on and upmu_cpu_init() logged (Intel from Core 2 on).  On NetBurst,
  * where one of these counters is reserved, and where a register faults, these two kinds stay the firmware's.
- * upmu_cpu_fini() still restores the registers as found.
+ * upmu_cpu_fini() still restores the registers as found.  In a build without UPMU_FIRMWARE nothing is done:
+ * upmu_cpu_init() has taken these counters.
  *
  * Context: local; inside another local call, and while the CPU is suspended, nothing is done.
  */

@@ -96,7 +96,7 @@ void upmu_session_hide_kernel(struct upmu_session *session, bool hide);
  * rotates sharing sessions.  Sessions that do not share (false, as after upmu_session_init()) have priority: first
  * those of the CPU, then those of the thread.  Without UPMU_THREADS nothing is shared: the call has no effect.
  *
- * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
+ * Returns UPMU_OK, UPMU_ERR_STATE (not detached) or UPMU_ERR_COMPILED_OUT (`share` true, in a build without it).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -207,7 +207,7 @@ enum upmu_status upmu_session_detach(struct upmu_session *session);
  *
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD, UPMU_ERR_NO_SPACE, UPMU_ERR_UNSUPPORTED (the events write
  * too many registers) or UPMU_ERR_STATE (no events); UPMU_ERR_BUSY, only where the executing CPU has a work area
- * (upmu_cpu_use_work()).  Writes beyond `dry_run->capacity` are counted, not stored.
+ * (upmu_cpu_use_work()); UPMU_ERR_COMPILED_OUT.  Writes beyond `dry_run->capacity` are counted, not stored.
  * Context: any; local if the executing CPU has a work area.
  */
 UPMU_MUST_CHECK

@@ -261,7 +261,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu);
  * in use again.
  *
  * Returns UPMU_OK; UPMU_ERR_PORT (the counters are still the firmware's); UPMU_ERR_STATE (not open);
- * UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_NO_CPU.
+ * UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_NO_CPU; UPMU_ERR_COMPILED_OUT (upmu_unit_open() took them).
  * Context: local, on any CPU.
  */
 UPMU_MUST_CHECK

@@ -35,4 +35,16 @@
 #endif
 #endif
 
+/* Is the build for CPUs of Arm, or of RISC-V? The compiler's target decides; do not set these values. */
+#if defined __aarch64__ || defined __arm__
+#define UPMU_FOR_ARM 1
+#else
+#define UPMU_FOR_ARM 0
+#endif
+#ifdef __riscv
+#define UPMU_FOR_RISCV 1
+#else
+#define UPMU_FOR_RISCV 0
+#endif
+
 #endif
