@@ -182,10 +182,8 @@ static void find_list_places(struct upmu_meter *meter, struct upmu_thread *threa
             continue;
         if (kept == COME_LOOKS && !session->limit)
             break;
-        if (!session->meter && !upmu_thread_join(meter, session, now_ns)) {
-            UPMU_STORE(thread->unjoined, 1);
+        if (!session->meter && !upmu_thread_join(meter, session, now_ns))
             continue;
-        }
         /* Before it was linked, a call on another CPU may have stopped it. */
         if (!upmu_session_waits(session))
             continue;
@@ -240,6 +238,10 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
 
     if (held && upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(next);
+    if (!held)
+        upmu_thread_pass(next, meter->cpu);
+    else if (__builtin_expect(UPMU_LOAD(next->passed) != 0, 0))
+        upmu_thread_spread(next);
     UPMU_STORE(next->unjoined, !held);
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     plan_thread_out(meter, prev);

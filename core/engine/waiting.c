@@ -509,7 +509,7 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
         if (meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
             !UPMU_LOAD(meter->cpu->current->unjoined))
             return;
-        upmu_thread_fill(meter, meter->cpu->current);
+        (void)upmu_thread_fill(meter, meter->cpu->current);
         if (!upmu_waiting_any(meter))
             return;
     }
@@ -838,7 +838,7 @@ void upmu_waiting_tick(struct upmu_meter *meter)
     uint32_t last;
 
     if (thread && (UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)))
-        upmu_thread_fill(meter, thread);
+        (void)upmu_thread_fill(meter, thread);
     last = meter->tickets;
     bury_zombies(meter);
 #if UPMU_SETS
