@@ -427,9 +427,39 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    session->limit = cpu;
+    session->limit = (uintptr_t)cpu;
     return UPMU_OK;
 }
+
+#endif
+
+#if UPMU_HYBRIDS
+
+enum upmu_status upmu_session_limit_pmu(struct upmu_session *session, const struct upmu_pmu *pmu)
+{
+    unsigned i = 0;
+
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    while (i < session->machine->pmu_count && pmu != &session->machine->pmu[i])
+        i++;
+    if (pmu && i == session->machine->pmu_count)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    session->limit = pmu ? upmu_thread_limit_of(pmu) : 0;
+    return UPMU_OK;
+}
+
+#else
+
+enum upmu_status upmu_session_limit_pmu(struct upmu_session *session, const struct upmu_pmu *pmu)
+{
+    (void)pmu;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+#endif
+
+#if UPMU_THREADS
 
 /*
  * End the right of a thread to execute RDPMC, as its program has ended.  Returns the CPU where the thread runs, whose

@@ -47,13 +47,25 @@ void upmu_thread_forget(struct upmu_session *session);
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
+/* The value of session->limit for the CPUs that have this PMU. */
+static inline uintptr_t upmu_thread_limit_of(const struct upmu_pmu *pmu)
+{
+    return 1u + (uintptr_t)pmu->index;
+}
+
 /*
- * May a session of a thread count on this CPU?  Yes if session->limit, the only CPU that it may count on, is NULL or
- * `cpu`.
+ * May a session of a thread count on this CPU?  Limits to other CPUs are sorted out first, because a switch asks for
+ * the list of each limit.
  */
 static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {
-    return !session->limit || session->limit == cpu;
+    uintptr_t limit = session->limit;
+
+    if (limit == (uintptr_t)cpu)
+        return true;
+    if (limit > (UPMU_HYBRIDS ? UPMU_CORE_TYPES : 0))
+        return false;
+    return !limit || limit == upmu_thread_limit_of(cpu->meter.pmu);
 }
 
 /* ---- Sessions with a limit that their CPU has passed over ---- */
@@ -65,22 +77,11 @@ static inline bool upmu_thread_may_join(const struct upmu_session *session, cons
 #define UPMU_PASSED 1u
 
 /*
- * Returns the bits of a CPU in thread->passed, about half of all.  They are those of the product of its address and an
- * odd number, so that other CPUs have others.
- */
-static inline uint32_t upmu_thread_bits_of(const struct upmu_cpu *cpu)
-{
-    return ((uint32_t)((uintptr_t)cpu >> 3) * UINT32_C(0x9e3779b1)) | 1u;
-}
-
-/*
  * Note that the thread comes to `cpu`, which could not hold the thread's lists: sessions with that limit are passed
- * over.  The CPU where the thread runs calls this; holders of the lists clear the note.
+ * over, and those with a limit to its PMU.  The CPU where the thread runs calls this; holders of the lists clear the
+ * note.
  */
-static inline void upmu_thread_pass(struct upmu_thread *thread, const struct upmu_cpu *cpu)
-{
-    UPMU_STORE(thread->passed, thread->passed | upmu_thread_bits_of(cpu));
-}
+void upmu_thread_pass(struct upmu_thread *thread, const struct upmu_cpu *cpu);
 
 /*
  * Move the note of upmu_thread_pass(), if there is one, to the sessions that it is about: passed_ns of those that wait.

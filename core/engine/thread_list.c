@@ -3,6 +3,7 @@
  * The lists of a thread's sessions: one of all its sessions, and lists of the started ones, one for each limit.
  * thread_join.c links sessions from them to a CPU.
  */
+#include "core/util/bits.h"
 #include "core/engine/count.h"
 #include "core/engine/thread_core.h"
 #include "core/hw/port_call.h"
@@ -31,7 +32,7 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
 
 /*
  * Return the address of the pointer to the first session of the list for a session: the list of those with its limit
- * (a CPU, or NULL: no limit) that share as it does, or do not.  The pointer is NULL if there is no such list.
+ * (0: none) that share as it does, or do not.  The pointer is NULL if there is no such list.
  */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_session *session)
 {
@@ -104,10 +105,38 @@ void upmu_thread_forget(struct upmu_session *session)
 
 /* ---- Sessions that were passed over ---- */
 
-/* Does a value of thread->passed have the bits of the CPU of a session's limit? */
+/*
+ * A value of thread->passed, of 32 bits.  Those of SEVERAL_CPUS have the number of the CPU that could not hold the
+ * lists, and are all set where several CPUs could not.  Of the others, bit n is set if a CPU of core type n could not.
+ */
+#define SEVERAL_CPUS 0xfffffff0u
+
+/* Returns the number of a CPU, in the bits of SEVERAL_CPUS: a part of its address, which other CPUs do not have. */
+static uint32_t passed_number(uintptr_t cpu)
+{
+    return (uint32_t)(cpu >> 3) << 4;
+}
+
+void upmu_thread_pass(struct upmu_thread *thread, const struct upmu_cpu *cpu)
+{
+    uint32_t passed = UPMU_LOAD(thread->passed), number = passed_number((uintptr_t)cpu);
+
+    if (passed && (passed & SEVERAL_CPUS) != number)
+        number = SEVERAL_CPUS;
+    UPMU_STORE(thread->passed, passed | number | UPMU_BIT32(cpu->meter.pmu->index));
+}
+
+/* Is a session among those that were passed over, by a value of thread->passed? */
 static bool is_passed(uint32_t passed, const struct upmu_session *session)
 {
-    return session->limit && !(upmu_thread_bits_of(session->limit) & ~passed);
+    uintptr_t limit = session->limit;
+    uint32_t number = passed & SEVERAL_CPUS;
+
+    if (!limit || !passed)
+        return false;
+    if (UPMU_HYBRIDS && limit <= UPMU_CORE_TYPES)
+        return passed >> (limit - 1u) & 1u;
+    return number == SEVERAL_CPUS || number == passed_number(limit);
 }
 
 void upmu_thread_spread(struct upmu_thread *thread)

@@ -260,7 +260,11 @@ struct upmu_session {
     struct upmu_session *next_started, *before_started;
     /* of the first session of such a list: first session of the thread's next list; else NULL */
     struct upmu_session *next_list;
-    struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
+    /*
+     * where it counts: 0: on each CPU; a number up to UPMU_CORE_TYPES: 1 + upmu_pmu.index of the PMU of those CPUs;
+     * else the address of the only CPU (upmu_session_limit_cpu(), upmu_session_limit_pmu())
+     */
+    uintptr_t limit;
     /* with a limit: since this time its CPU has run its thread without it; UPMU_PASSED: unknown time; 0: none */
     uint64_t passed_ns;
     /* public again */

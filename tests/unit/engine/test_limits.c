@@ -220,7 +220,7 @@ static void what_other_cpus_passed_over_is_not_the_sessions(void **state)
     tear_down(0);
 }
 
-/* A session that was passed over is stopped: partial.  With a new count it is started anew: what follows is exact. */
+/* A session that was passed over is stopped: partial.  Started anew with a new count, it is exact. */
 static void what_was_missed_belongs_to_the_count_of_that_time(void **state)
 {
     (void)state;
@@ -248,8 +248,8 @@ static void what_was_missed_belongs_to_the_count_of_that_time(void **state)
 }
 
 /*
- * A call stops the session, which it holds, while the thread comes and finds it held: the switch's note is stored behind
- * the stop.
+ * A call stops the session, which it holds, while the thread comes and finds it held: the switch's note is stored
+ * behind the stop.
  */
 static void a_stop_that_a_switch_met_leaves_nothing_for_the_next_start(void **state)
 {
