@@ -5,8 +5,8 @@
  */
 #include <upmu/group.h>
 
+#include "core/engine/sum.h"
 #include "core/util/mem.h"
-#include "core/util/muldiv.h"
 #include "core/util/shared.h"
 
 #if UPMU_GROUPS
@@ -34,7 +34,7 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
     group->state.events = count;
     group->state.flags = flags;
     for (unsigned i = 0; i < count; i++)
-        group->state.sum[i].quality = UPMU_QUALITY_NEVER_RAN;
+        upmu_sum_begin(&group->state.sum[i]);
     return UPMU_OK;
 }
 
@@ -112,47 +112,6 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
 }
 
 /*
- * Return the quality of the sum of two counts, neither of which is NEVER_RAN: the worse of the two, except where one is
- * UNPROVEN and the other shows that counters move.
- */
-static enum upmu_quality worse_quality(const struct upmu_count *sum, const struct upmu_count *count)
-{
-    const struct upmu_count *doubtful = sum->quality == UPMU_QUALITY_UNPROVEN ? sum : count;
-    const struct upmu_count *other = doubtful == sum ? count : sum;
-
-    /*
-     * UNPROVEN: the count is 0, and no counter had been seen to move when it was read.  If the other count shows that
-     * counters move, the quality of that count is returned.
-     */
-    if (doubtful->quality == UPMU_QUALITY_UNPROVEN && (other->raw || other->quality == UPMU_QUALITY_PARTIAL ||
-                                                       other->quality == UPMU_QUALITY_SCALED))
-        return other->quality;
-    return sum->quality > count->quality ? sum->quality : count->quality;
-}
-
-/*
- * Add a member's count to a sum.  Times are added, too, because those of different threads are different times.  A
- * member that was never enabled changes nothing.
- */
-static void add_count(struct upmu_count *sum, const struct upmu_count *count)
-{
-    struct upmu_count part = *count;
-
-    if (part.quality == UPMU_QUALITY_NEVER_RAN) {
-        if (!part.enabled_ns)
-            return;
-        part.quality = UPMU_QUALITY_PARTIAL; /* the thread ran, without counters for its events */
-    }
-    sum->quality = sum->quality == UPMU_QUALITY_NEVER_RAN ? part.quality : worse_quality(sum, &part);
-    sum->value = upmu_add_saturating(sum->value, part.value);
-    sum->raw = upmu_add_saturating(sum->raw, part.raw);
-    sum->error = upmu_add_saturating(sum->error, part.error);
-    sum->enabled_ns = upmu_add_saturating(sum->enabled_ns, part.enabled_ns);
-    sum->running_ns = upmu_add_saturating(sum->running_ns, part.running_ns);
-    sum->lost = upmu_add_saturating_32(sum->lost, part.lost);
-}
-
-/*
  * Add to the group's sums the counts of a member that has left its thread; take the member out of the list and close
  * its session.  If a count cannot be read, the group has missed events.
  */
@@ -164,7 +123,7 @@ static void remove_member(struct upmu_group *group, struct upmu_member *member)
         struct upmu_count part;
 
         if (upmu_set_read(&member->session.set, i, 1, &part) == UPMU_OK)
-            add_count(&group->state.sum[i], &part);
+            upmu_sum_add(&group->state.sum[i], &part);
         else
             missed = true;
     }
@@ -202,42 +161,20 @@ enum upmu_status upmu_group_leave(struct upmu_member *member)
     return status;
 }
 
-/*
- * Add to *out_counts the counts of the members that are in the list, one by one: the stack has room for one count.  If
- * a register faults, *out_fault becomes true, and that count is missing.  Returns UPMU_OK, or the first other status.
- */
-static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
-                                    struct upmu_count *out_counts, bool *out_fault)
-{
-    for (struct upmu_member *member = group->state.first; member; member = member->state.next)
-        for (unsigned i = 0; i < count; i++) {
-            struct upmu_count part;
-            enum upmu_status status = upmu_set_read(&member->session.set, first + i, 1, &part);
-
-            if (status == UPMU_OK)
-                add_count(&out_counts[i], &part);
-            else if (status == UPMU_ERR_PORT)
-                *out_fault = true;
-            else
-                return status;
-        }
-    return UPMU_OK;
-}
-
 enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsigned count,
                                  struct upmu_count *out_counts)
 {
-    enum upmu_status status;
+    enum upmu_status status = UPMU_OK;
     bool fault = false;
 
     if (first >= group->state.events || count > group->state.events - first)
         return UPMU_ERR_INVALID;
     lock_group(group);
     memcpy(out_counts, &group->state.sum[first], count * sizeof *out_counts);
-    status = add_members(group, first, count, out_counts, &fault);
-    for (unsigned i = 0; i < count; i++)
-        if (group->missed || fault)
-            out_counts[i].quality = UPMU_QUALITY_PARTIAL;
+    for (struct upmu_member *member = group->state.first; member && status == UPMU_OK; member = member->state.next)
+        status = upmu_sum_read(&member->session.set, first, count, out_counts, &fault);
+    if (group->missed || fault)
+        upmu_sum_part(out_counts, count);
     unlock_group(group);
     return status == UPMU_OK && fault ? UPMU_ERR_PORT : status;
 }

@@ -155,12 +155,24 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 
 #if UPMU_SUSPEND || UPMU_UNCORE
 
-/* Start or stop the clock of the thread that runs on a CPU, if sessions need it. */
+/*
+ * Start or stop the clock of the thread that runs on a CPU, if sessions need it.  The time of sessions with a limit is
+ * not the clock's.  So before the start those are linked that came while the CPU slept; and before the stop it
+ * becomes unknown for which time others were passed over, because sleep is no enabled time.
+ */
 static void turn_clock(struct upmu_meter *meter, bool runs)
 {
     struct upmu_thread *thread = UPMU_THREADS && !upmu_meter_is_unit(meter) ? meter->cpu->current : NULL;
 
-    if (thread && (!runs || UPMU_LOAD(thread->unjoined)))
+    if (!thread || (runs && !UPMU_LOAD(thread->unjoined)))
+        return;
+#if UPMU_THREADS
+    if (!runs && UPMU_LOAD(thread->unjoined))
+        upmu_thread_pass_now(thread, meter->cpu);
+    if (runs && !upmu_thread_fill(meter, thread))
+        upmu_thread_pass(thread, meter->cpu);
+#endif
+    if (!runs || UPMU_LOAD(thread->unjoined))
         upmu_thread_clock_turn(thread, runs, upmu_meter_now(meter));
 }
 

@@ -94,7 +94,8 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 {
     struct upmu_tally *tally = &set->tally[i];
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
-    uint64_t apart_ns = UPMU_THREADS && apart ? upmu_thread_apart(session) : 0;
+    bool passed = UPMU_THREADS && apart && upmu_thread_was_passed(session);
+    uint64_t apart_ns = UPMU_THREADS && apart ? upmu_thread_apart(session) + passed : 0;
     unsigned counter = UPMU_LOAD(tally->counter);
     uint64_t due;
 
@@ -105,7 +106,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->reset = UPMU_LOAD(tally->reset);
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
-    count->quality = UPMU_QUALITY_EXACT;
+    count->quality = passed ? UPMU_QUALITY_PARTIAL : UPMU_QUALITY_EXACT;
     /*
      * Read the counter only if the session still runs.  If it was stopped since, its sequence has changed, and the
      * caller reads the count again.

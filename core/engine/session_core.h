@@ -150,11 +150,10 @@ void upmu_session_rewind(struct upmu_session *session);
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
 /*
- * For a session of a thread that waits and is linked to no meter: add to its enabled time what the clock of its thread
- * has gone on since `started_ns`, and set `started_ns` to `clock_ns`, the clock's present value.  A session with a
- * limit gets no time: its CPU links it whenever its thread runs there.
+ * For a session of a thread that waits and is linked to no meter: add `missed_ns` to its enabled time, and set
+ * `started_ns` to `clock_ns`, the present value of the thread's clock.
  */
-void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns);
+void upmu_session_settle(struct upmu_session *session, uint64_t missed_ns, uint64_t clock_ns);
 
 /*
  * Set `started_ns` of a session that waits: to the present time, or if it is linked to no meter to a value of its

@@ -110,6 +110,8 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
     UPMU_STORE(tally->gap_ns, 0);
     if (!UPMU_THREADS)
         return;
+    if (!meter)
+        upmu_thread_blur(session);
     missed_ns = upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
     apart_ns = meter ? 0 : upmu_thread_apart(session);
     UPMU_STORE(tally->gap_ns, 0 - missed_ns - apart_ns);

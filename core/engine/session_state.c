@@ -25,10 +25,9 @@ void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
 
 #if UPMU_THREADS
 
-void upmu_session_settle(struct upmu_session *session, uint64_t clock_ns)
+void upmu_session_settle(struct upmu_session *session, uint64_t missed_ns, uint64_t clock_ns)
 {
-    if (!session->limit)
-        UPMU_STORE(session->enabled_ns, session->enabled_ns + (clock_ns - session->started_ns));
+    UPMU_STORE(session->enabled_ns, session->enabled_ns + missed_ns);
     upmu_session_note(session, clock_ns);
 }
 

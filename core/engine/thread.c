@@ -182,10 +182,8 @@ static void find_list_places(struct upmu_meter *meter, struct upmu_thread *threa
             continue;
         if (kept == COME_LOOKS && !session->limit)
             break;
-        if (!session->meter && !upmu_thread_join(meter, session, now_ns)) {
-            UPMU_STORE(thread->unjoined, 1);
+        if (!session->meter && !upmu_thread_join(meter, session, now_ns))
             continue;
-        }
         /* Before it was linked, a call on another CPU may have stopped it. */
         if (!upmu_session_waits(session))
             continue;
@@ -240,6 +238,10 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
 
     if (held && upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(next);
+    if (!held)
+        upmu_thread_pass(next, meter->cpu);
+    else if (__builtin_expect(UPMU_LOAD(next->passed) != 0, 0))
+        upmu_thread_spread(next);
     UPMU_STORE(next->unjoined, !held);
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     plan_thread_out(meter, prev);
@@ -426,9 +428,39 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    session->limit = cpu;
+    session->limit = (uintptr_t)cpu;
     return UPMU_OK;
 }
+
+#endif
+
+#if UPMU_HYBRIDS
+
+enum upmu_status upmu_session_limit_pmu(struct upmu_session *session, const struct upmu_pmu *pmu)
+{
+    unsigned i = 0;
+
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    while (i < session->machine->pmu_count && pmu != &session->machine->pmu[i])
+        i++;
+    if (pmu && i == session->machine->pmu_count)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    session->limit = pmu ? upmu_thread_limit_of(pmu) : 0;
+    return UPMU_OK;
+}
+
+#else
+
+enum upmu_status upmu_session_limit_pmu(struct upmu_session *session, const struct upmu_pmu *pmu)
+{
+    (void)pmu;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+#endif
+
+#if UPMU_THREADS
 
 /*
  * End the right of a thread to execute RDPMC, as its program has ended.  Returns the CPU where the thread runs, whose

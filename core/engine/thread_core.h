@@ -40,20 +40,81 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
 /*
- * Put a session, unless it is there, at the end of its list of the thread's started sessions.  The sessions with one
+ * Put a session that is started, unless it is there, at the end of its list of the thread's started sessions, and
+ * forget that it was passed over before the start.  The sessions with one
  * limit (upmu_session_limit_cpu()) that share have a list, and those that do not; the lists of those that do not stand
  * first.  Switches walk these lists.  The caller holds the thread's list.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
+/* The value of session->limit for the CPUs that have this PMU. */
+static inline uintptr_t upmu_thread_limit_of(const struct upmu_pmu *pmu)
+{
+    return 1u + (uintptr_t)pmu->index;
+}
+
 /*
- * May a session of a thread count on this CPU?  Yes if session->limit, the only CPU that it may count on, is NULL or
- * `cpu`.
+ * May a session of a thread count on this CPU?  Limits to other CPUs are sorted out first, because a switch asks for
+ * the list of each limit.
  */
 static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {
-    return !session->limit || session->limit == cpu;
+    uintptr_t limit = session->limit;
+
+    if (limit == (uintptr_t)cpu)
+        return true;
+    if (limit > (UPMU_HYBRIDS ? UPMU_CORE_TYPES : 0))
+        return false;
+    return !limit || limit == upmu_thread_limit_of(cpu->meter.pmu);
 }
+
+/* ---- Sessions with a limit that their CPU has passed over ---- */
+
+/*
+ * Value of session->passed_ns where it is unknown for which time the session was passed over.  Such a time counts as 1
+ * ns of enabled time, so that the enabled time is longer than the running time.
+ */
+#define UPMU_PASSED 1u
+
+/*
+ * Note that the thread comes to `cpu`, which could not hold the thread's lists: sessions with that limit are passed
+ * over, and those with a limit to its PMU.  The CPU where the thread runs calls this; holders of the lists clear the
+ * note.
+ */
+void upmu_thread_pass(struct upmu_thread *thread, const struct upmu_cpu *cpu);
+
+/*
+ * Move the note of upmu_thread_pass(), if there is one, to the sessions that it is about: passed_ns of those that wait.
+ * To be called before any session of the thread is linked or started.  The caller holds the thread's lists.
+ */
+void upmu_thread_spread(struct upmu_thread *thread);
+
+/* upmu_thread_pass(), and upmu_thread_spread() if the lists can be held: the CPU sleeps from now on. */
+void upmu_thread_pass_now(struct upmu_thread *thread, const struct upmu_cpu *cpu);
+
+/*
+ * Was the session, which waits and is linked to no CPU, passed over by the CPU of its limit since it was linked last?
+ * Without a limit: false.  The caller holds the session.
+ */
+bool upmu_thread_was_passed(const struct upmu_session *session);
+
+/*
+ * A count of a session that is linked to no CPU begins anew: for the part of the time since the session was passed over
+ * that is still to come, the length is unknown.
+ */
+static inline void upmu_thread_blur(struct upmu_session *session)
+{
+    if (session->passed_ns)
+        UPMU_STORE(session->passed_ns, UPMU_PASSED);
+}
+
+/*
+ * Before a session of a thread that waits is linked, stopped or detached: make its enabled time right.  `clock_ns`: the
+ * present value of the thread's clock; `now_ns`: the present time on the CPU where the thread runs, or 0.  With a limit
+ * the clock, which goes on all CPUs, says nothing.  A session that was passed over gets the time since then if that is
+ * known, else its events lack an unknown part (`hole`).  The caller holds the session.
+ */
+void upmu_thread_end_wait(struct upmu_session *session, uint64_t clock_ns, uint64_t now_ns);
 
 /* ---- The clock of a thread ---- */
 
@@ -114,7 +175,10 @@ uint64_t upmu_thread_clock_seen(const struct upmu_thread *thread, const struct u
  */
 uint64_t upmu_thread_apart(const struct upmu_session *session);
 
-/* A session that is linked to no CPU ends to wait: its enabled time is up to now.  The caller holds the session. */
+/*
+ * upmu_thread_end_wait() for a call on a session that is linked to no CPU, wherever the thread runs; nothing is done
+ * where the session does not wait.  The caller holds the session.
+ */
 void upmu_thread_settle(struct upmu_session *session);
 
 /*
@@ -159,7 +223,7 @@ void upmu_thread_bury(struct upmu_session *dropped);
 
 /*
  * Link a session of the running thread to this CPU; the next plan may run the session.  Returns false where a call
- * holds the session.  The caller holds the thread's list.  `now_ns`: the time, if the thread's clock runs.
+ * holds the session, which is passed over.  The caller holds the thread's list.  `now_ns`: the present time.
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
@@ -183,8 +247,9 @@ void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, 
 /*
  * Before a tick's work, and where nothing runs: link waiting sessions of `thread`, which runs here, from the front of
  * the thread's lists, until there are as many candidates as are kept.  Sessions of that thread that have no owner end.
+ * Returns false where the lists are held elsewhere.
  */
-void upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread);
+bool upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread);
 
 /*
  * After a tick's work: waiting sessions of `thread`, which runs here, with a ticket above `last`, which the tick has

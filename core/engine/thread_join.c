@@ -41,8 +41,8 @@ void upmu_thread_link(struct upmu_meter *meter, struct upmu_session *session, ui
 {
     uint64_t clock_ns = upmu_thread_clock(session->thread, now_ns);
 
-    if (clock_ns != session->started_ns && upmu_session_waits(session))
-        upmu_session_settle(session, clock_ns);
+    if ((clock_ns != session->started_ns || session->passed_ns) && upmu_session_waits(session))
+        upmu_thread_end_wait(session, clock_ns, now_ns);
     upmu_session_link(meter, session);
     if (UPMU_SETS && session->switch_due)
         upmu_sets_advance(session, NULL);
@@ -50,8 +50,12 @@ void upmu_thread_link(struct upmu_meter *meter, struct upmu_session *session, ui
 
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
-    if (!upmu_session_hold_here(session))
+    if (!upmu_session_hold_here(session)) {
+        UPMU_STORE(session->thread->unjoined, 1);
+        if (session->limit)
+            UPMU_STORE(session->passed_ns, session->passed_ns || !now_ns ? UPMU_PASSED : now_ns);
         return false;
+    }
     upmu_thread_link(meter, session, now_ns);
     upmu_session_release(session);
     return true;
@@ -76,7 +80,7 @@ enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session
 
         upmu_thread_list(thread, session);
         if (waits)
-            upmu_session_settle(session, upmu_thread_clock(thread, now_ns));
+            upmu_thread_end_wait(session, upmu_thread_clock(thread, now_ns), now_ns);
         upmu_session_link(meter, session);
         if (waits)
             upmu_waiting_begin(meter, session, now_ns);
@@ -142,10 +146,8 @@ static void fill_list(struct upmu_meter *meter, struct upmu_thread *thread, stru
         }
         if (!*now_ns)
             *now_ns = upmu_meter_now(meter);
-        if (!upmu_thread_join(meter, session, *now_ns)) {
-            UPMU_STORE(thread->unjoined, 1);
+        if (!upmu_thread_join(meter, session, *now_ns))
             continue;
-        }
         if (upmu_session_waits(session))
             upmu_waiting_begin(meter, session, *now_ns);
         count += !session->limit;
@@ -158,6 +160,7 @@ static void fill_lists(struct upmu_meter *meter, struct upmu_thread *thread, uin
     struct upmu_session *next;
 
     UPMU_STORE(thread->unjoined, 0);
+    upmu_thread_spread(thread);
     for (struct upmu_session *list = thread->started; list; list = next) {
         next = list->next_list;
         if (upmu_thread_may_join(list, meter->cpu))
@@ -170,18 +173,19 @@ static void fill_lists(struct upmu_meter *meter, struct upmu_thread *thread, uin
     upmu_thread_clock_turn(thread, true, *now_ns);
 }
 
-void upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread)
+bool upmu_thread_fill(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *dropped = NULL;
     uint64_t now_ns = 0;
 
     if (!upmu_thread_hold(thread))
-        return;
+        return false;
     if (upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(thread);
     fill_lists(meter, thread, &now_ns);
     upmu_thread_release(thread);
     upmu_thread_bury(dropped);
+    return true;
 }
 
 /* Unlink a session of the running thread that waits: from now on its time is that of the thread's clock. */

@@ -3,6 +3,8 @@
  * The lists of a thread's sessions: one of all its sessions, and lists of the started ones, one for each limit.
  * thread_join.c links sessions from them to a CPU.
  */
+#include "core/util/bits.h"
+#include "core/engine/count.h"
 #include "core/engine/thread_core.h"
 #include "core/hw/port_call.h"
 
@@ -30,7 +32,7 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
 
 /*
  * Return the address of the pointer to the first session of the list for a session: the list of those with its limit
- * (a CPU, or NULL: no limit) that share as it does, or do not.  The pointer is NULL if there is no such list.
+ * (0: none) that share as it does, or do not.  The pointer is NULL if there is no such list.
  */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_session *session)
 {
@@ -50,6 +52,9 @@ void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 {
     struct upmu_session **first;
 
+    upmu_thread_spread(thread);
+    if (!upmu_session_waits(session))
+        UPMU_STORE(session->passed_ns, 0);
     if (session->before_started)
         return;
     first = find_list(thread, session);
@@ -99,6 +104,52 @@ void upmu_thread_forget(struct upmu_session *session)
     UPMU_STORE(session->thread, NULL);
 }
 
+/* ---- Sessions that were passed over ---- */
+
+/*
+ * A value of thread->passed, of 32 bits.  Those of SEVERAL_CPUS have the number of the CPU that could not hold the
+ * lists, and are all set where several CPUs could not.  Of the others, bit n is set if a CPU of core type n could not.
+ */
+#define SEVERAL_CPUS 0xfffffff0u
+
+/* Returns the number of a CPU, in the bits of SEVERAL_CPUS: a part of its address, which other CPUs do not have. */
+static uint32_t passed_number(uintptr_t cpu)
+{
+    return (uint32_t)(cpu >> 3) << 4;
+}
+
+void upmu_thread_pass(struct upmu_thread *thread, const struct upmu_cpu *cpu)
+{
+    uint32_t passed = UPMU_LOAD(thread->passed), number = passed_number((uintptr_t)cpu);
+
+    if (passed && (passed & SEVERAL_CPUS) != number)
+        number = SEVERAL_CPUS;
+    UPMU_STORE(thread->passed, passed | number | UPMU_BIT32(cpu->meter.pmu->index));
+}
+
+/* Is a session among those that were passed over, by a value of thread->passed? */
+static bool is_passed(uint32_t passed, const struct upmu_session *session)
+{
+    uintptr_t limit = session->limit;
+    uint32_t number = passed & SEVERAL_CPUS;
+
+    if (!limit || !passed)
+        return false;
+    if (UPMU_HYBRIDS && limit <= UPMU_CORE_TYPES)
+        return passed >> (limit - 1u) & 1u;
+    return number == SEVERAL_CPUS || number == passed_number(limit);
+}
+
+void upmu_thread_spread(struct upmu_thread *thread)
+{
+    uint32_t passed = UPMU_LOAD(thread->passed) ? __atomic_exchange_n(&thread->passed, 0, __ATOMIC_ACQ_REL) : 0;
+
+    for (struct upmu_session *list = passed ? thread->started : NULL; list; list = list->next_list)
+        for (struct upmu_session *session = list; session; session = session->next_started)
+            if (is_passed(passed, session) && upmu_session_waits(session) && !session->meter)
+                UPMU_STORE(session->passed_ns, UPMU_PASSED);
+}
+
 uint64_t upmu_thread_clock_seen(const struct upmu_thread *thread, const struct upmu_machine *machine)
 {
     uintptr_t state = port_irq_save(machine->port);
@@ -127,10 +178,42 @@ uint64_t upmu_thread_apart(const struct upmu_session *session)
     return upmu_thread_clock_seen(thread, session->machine) - UPMU_LOAD(session->started_ns);
 }
 
+void upmu_thread_pass_now(struct upmu_thread *thread, const struct upmu_cpu *cpu)
+{
+    upmu_thread_pass(thread, cpu);
+    if (!upmu_thread_hold(thread))
+        return;
+    upmu_thread_spread(thread);
+    upmu_thread_release(thread);
+}
+
+bool upmu_thread_was_passed(const struct upmu_session *session)
+{
+    const struct upmu_thread *thread = UPMU_LOAD(session->thread);
+
+    return UPMU_LOAD(session->passed_ns) || (thread && is_passed(UPMU_LOAD(thread->passed), session));
+}
+
+void upmu_thread_end_wait(struct upmu_session *session, uint64_t clock_ns, uint64_t now_ns)
+{
+    uint64_t missed_ns = clock_ns - session->started_ns;
+
+    if (session->limit) {
+        missed_ns = upmu_thread_was_passed(session);
+        /* While the clock runs, the time was noted when the thread came, and it has run here since then. */
+        if (now_ns && session->passed_ns > UPMU_PASSED && (session->thread->turns & UPMU_CLOCK_RUNS))
+            missed_ns = now_ns - session->passed_ns;
+        else if (missed_ns)
+            upmu_count_mar(session);
+        UPMU_STORE(session->passed_ns, 0);
+    }
+    upmu_session_settle(session, missed_ns, clock_ns);
+}
+
 void upmu_thread_settle(struct upmu_session *session)
 {
     if (session->thread && upmu_session_waits(session))
-        upmu_session_settle(session, upmu_thread_clock_seen(session->thread, session->machine));
+        upmu_thread_end_wait(session, upmu_thread_clock_seen(session->thread, session->machine), 0);
 }
 
 void upmu_thread_stopped(struct upmu_session *session)

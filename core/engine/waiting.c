@@ -429,7 +429,7 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
         if (!UPMU_SHARING || meter->running || upmu_meter_is_unit(meter) || !meter->cpu->current ||
             !UPMU_LOAD(meter->cpu->current->unjoined))
             return;
-        upmu_thread_fill(meter, meter->cpu->current);
+        (void)upmu_thread_fill(meter, meter->cpu->current);
         if (!upmu_waiting_any(meter))
             return;
     }

@@ -414,7 +414,7 @@ void upmu_waiting_tick(struct upmu_meter *meter)
     uint32_t last;
 
     if (thread && (UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)))
-        upmu_thread_fill(meter, thread);
+        (void)upmu_thread_fill(meter, thread);
     last = meter->tickets;
     bury_zombies(meter);
 #if UPMU_SETS

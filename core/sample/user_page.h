@@ -31,7 +31,7 @@ static inline bool upmu_user_pages_any(const struct upmu_machine *machine)
  * Return the value that upmu_thread.reads has in a thread that may execute RDPMC; 0: no page is published. After the
  * last page was withdrawn the value is another one, so that threads with the old value have lost the right.
  */
-static inline uintptr_t upmu_user_pages_right(const struct upmu_machine *machine)
+static inline uint32_t upmu_user_pages_right(const struct upmu_machine *machine)
 {
     uint32_t pages = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED);
 

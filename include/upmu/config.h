@@ -188,6 +188,11 @@
 #define UPMU_PRECISE (UPMU_BACKEND_X86_CORE && UPMU_SAMPLING)
 #endif
 
+/* Hybrid sessions (upmu/hybrid.h); needs UPMU_THREADS.  0: the calls return UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_HYBRIDS
+#define UPMU_HYBRIDS (UPMU_THREADS && UPMU_IS_FULL)
+#endif
+
 /* Units outside the cores: memory controllers, links, a host's devices (upmu/unit.h).  0: nothing is compiled in. */
 #ifndef UPMU_UNCORE
 #define UPMU_UNCORE (UPMU_FOR_X86 && UPMU_IS_FULL)

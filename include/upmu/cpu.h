@@ -103,8 +103,8 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
  *
  * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU (also if it is not initialised); UPMU_ERR_PORT;
  * UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT; those of upmu_session_start() if a session could not be
- * started again (UPMU_ERR_DOES_NOT_FIT: counters were reserved meanwhile): it is stopped with its `error` set, and other
- * sessions run.
+ * started again (UPMU_ERR_DOES_NOT_FIT: counters were reserved meanwhile): it is stopped with its `error` set, and
+ * other sessions run.
  * Context: local.
  */
 UPMU_MUST_CHECK

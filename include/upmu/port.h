@@ -208,11 +208,8 @@ struct upmu_port {
     bool (*mmio_read)(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value);
     bool (*mmio_write)(void *context, volatile void *pointer, unsigned bits, uint64_t value);
 
-    /*
-     * Fill in where a CPU is.  False: unknown, CPUID is used.
-     * NULL: CPUID is used.
-     * Context: local, on that CPU.
-     */
+    /* Fill in where a CPU is.  False: unknown, CPUID is used.
+       NULL: CPUID is used.  Context: local, on that CPU. */
     bool (*cpu_place)(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place);
 
     /*

@@ -145,6 +145,19 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /*
+ * Limit a session of a thread to the CPUs of one core type: it counts only while the thread runs on a CPU whose PMU
+ * (cpu->meter.pmu) is `pmu`, as upmu_session_limit_cpu() does for one CPU.  The enabled time of the session is that for
+ * which the thread has run on such CPUs.  A session has one limit: this call and upmu_session_limit_cpu() replace the
+ * other's.  <upmu/hybrid.h> makes a session for each core type.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE (attached), UPMU_ERR_INVALID (no PMU of a core type of the session's machine),
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_limit_pmu(struct upmu_session *session, const struct upmu_pmu *pmu);
+
+/*
  * Add one to the number of the session's controllers: another program holds the session (a descriptor was duplicated).
  * After upmu_session_init() there is one controller.
  *

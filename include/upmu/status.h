@@ -60,11 +60,7 @@ enum upmu_status {
     UPMU_ERR_NOT_COUNTED = 82
 };
 
-/*
- * Return the text of a status, for logs: "no such event".  Never NULL.
- *
- * Context: any.
- */
+/* Return the text of a status, for logs: "no such event".  Never NULL.  Context: any. */
 const char *upmu_status_text(enum upmu_status status);
 
 /* The id of an event: a row of a catalogue (upmu/catalogs.h) and the chosen unit masks.

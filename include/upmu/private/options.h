@@ -32,6 +32,9 @@
 #if UPMU_GROUPS && !UPMU_THREADS
 #error "UPMU_GROUPS needs UPMU_THREADS"
 #endif
+#if UPMU_HYBRIDS && !UPMU_THREADS
+#error "UPMU_HYBRIDS needs UPMU_THREADS"
+#endif
 #if UPMU_LOANS && !UPMU_WORLDS
 #error "UPMU_LOANS needs UPMU_WORLDS"
 #endif

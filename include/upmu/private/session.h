@@ -260,7 +260,13 @@ struct upmu_session {
     struct upmu_session *next_started, *before_started;
     /* of the first session of such a list: first session of the thread's next list; else NULL */
     struct upmu_session *next_list;
-    struct upmu_cpu *limit;    /* the only CPU where it counts (upmu_session_limit_cpu()); NULL: it counts on each */
+    /*
+     * where it counts: 0: on each CPU; a number up to UPMU_CORE_TYPES: 1 + upmu_pmu.index of the PMU of those CPUs;
+     * else the address of the only CPU (upmu_session_limit_cpu(), upmu_session_limit_pmu())
+     */
+    uintptr_t limit;
+    /* with a limit: since this time its CPU has run its thread without it; UPMU_PASSED: unknown time; 0: none */
+    uint64_t passed_ns;
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* why the last call on it was refused */
@@ -288,7 +294,8 @@ struct upmu_thread {
      * the time of the machine's clock has to be added.
      */
     uint32_t clock[2];
-    uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
+    uint32_t reads;                /* not 0: its program has had a page (upmu_session_publish()), and may use RDPMC */
+    uint32_t passed;               /* number of a CPU that could not hold the lists as the thread came; 0: none */
 };
 
 /* What upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */

@@ -17,6 +17,7 @@
 
 #include <upmu/branches.h>
 #include <upmu/group.h>
+#include <upmu/hybrid.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
@@ -68,6 +69,7 @@ static unsigned counter;
 static struct upmu_cpu *const cpu = &host.cpu[0];
 static struct upmu_session *const session = &host.sessions[0], *const fresh = &host.sessions[1];
 static struct upmu_session *const of_thread = &host.sessions[2];
+static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
 
 #define OK UPMU_OK
 #define NO_PMU UPMU_ERR_NO_PMU
@@ -139,6 +141,8 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_hold, DONE(upmu_session_hold(session)), SAME(OK)) \
     X(upmu_session_init, upmu_session_init(fresh, &host.machine), SAME(OK)) \
     X(upmu_session_init_sized, upmu_session_init_sized(fresh, sizeof *fresh, &host.machine, &made), SAME(OK)) \
+    X(upmu_hybrid_attach_thread, upmu_hybrid_attach_thread(&hybrid, &host.threads[1], cpu), SAME(STATE)) \
+    X(upmu_session_limit_pmu, upmu_session_limit_pmu(fresh, NULL), SAME(OK)) \
     X(upmu_session_limit_cpu, upmu_session_limit_cpu(fresh, NULL), SAME(OK)) \
     X(upmu_session_mask_on_full, DONE(upmu_session_mask_on_full(session, true)), SAME(OK)) \
     X(upmu_session_messages, upmu_session_messages(fresh, &queue, messages, 4, 0, NULL), SAME(OK)) \
