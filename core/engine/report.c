@@ -8,6 +8,7 @@
 #include "core/util/bits.h"
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/program.h"
 #include "core/engine/special.h"
 
@@ -77,6 +78,17 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
+/*
+ * Let an overflow of a precise event have what the hardware's record says.  Returns false if there is no such record.
+ * True for other events.
+ */
+static inline bool find_record(struct upmu_overflow *overflow)
+{
+    return !UPMU_PRECISE || !(overflow->set->program.flags & UPMU_PROGRAM_PRECISE) ||
+           !upmu_tally_is_precise(&overflow->set->tally[upmu_bits_lowest(overflow->events)]) ||
+           upmu_records_place(overflow, &overflow->cpu->meter);
+}
+
 static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
                             uint64_t now_ns)
 {
@@ -117,7 +129,9 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     }
     if (UPMU_SETS)
         want_switch(cpu, session, events);
-    if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
+    if (!find_record(overflow)) {
+        upmu_active(session)->tally[upmu_bits_lowest(events)].lost++;
+    } else if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->long_due |= events;
         UPMU_STORE(session->full, 1);
         cpu->meter.work_due |= UPMU_DUE_SESSIONS;
@@ -128,14 +142,38 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     overflow->set = NULL;
 }
 
+#if UPMU_PRECISE
+
+/* Report the precise events of an overflow one by one, as each has an instruction of its own.  Returns the others. */
+static UPMU_APART uint32_t record_precise(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                                          uint64_t now_ns)
+{
+    uint32_t others = 0;
+
+    for (uint32_t rest = events; rest; rest &= rest - 1u)
+        if (upmu_tally_is_precise(&upmu_active(session)->tally[upmu_bits_lowest(rest)]))
+            record_overflow(session, rest & ~(rest - 1u), frame, now_ns);
+        else
+            others |= rest & ~(rest - 1u);
+    return others;
+}
+
+#endif
+
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
 {
-    bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
+    unsigned flags = upmu_active(session)->program.flags;
+    uint32_t shared = events;
 
-    if (UPMU_FORMATS && others)
+    if (UPMU_FORMATS && (flags & UPMU_PROGRAM_OTHERS))
         touch_others(session, events, false, *now_ns);
-    record_overflow(session, events, frame, *now_ns);
-    if (others)
+#if UPMU_PRECISE
+    if (flags & UPMU_PROGRAM_PRECISE)
+        shared = record_precise(session, events, frame, *now_ns);
+    if (shared)
+#endif
+        record_overflow(session, shared, frame, *now_ns);
+    if (flags & UPMU_PROGRAM_OTHERS)
         touch_others(session, events, true, *now_ns);
 }
 
