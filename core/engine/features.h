@@ -118,10 +118,15 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
     upmu_records_again(&cpu->meter);
 }
 
-/* Other software may have changed the registers of a CPU.  No session runs now. */
-static inline void upmu_features_again(struct upmu_cpu *cpu)
+/* Other software may have changed the registers of a CPU or a unit.  No session runs now. */
+static inline void upmu_features_again(struct upmu_meter *meter)
 {
-    upmu_records_again(&cpu->meter);
+#if UPMU_PRECISE
+    if (!upmu_meter_is_unit(meter))
+        upmu_records_again(meter);
+#else
+    (void)meter;
+#endif
 }
 
 /* Does an IBS unit of the CPU run?  Then a call may not clear its registers. */
@@ -138,7 +143,9 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
     bool fine = upmu_branches_end(&cpu->meter);
 
+#if UPMU_PRECISE
     fine = upmu_records_end(&cpu->meter) && fine;
+#endif
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 

@@ -241,9 +241,14 @@ static bool is_of_pmu(const struct upmu_meter *meter, const struct upmu_set *set
 /* Does a set need memory for precise records, which this CPU was not given? */
 static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *set)
 {
-    for (unsigned i = 0; UPMU_PRECISE && !upmu_records_ready(meter) && i < set->count; i++)
+#if UPMU_PRECISE
+    for (unsigned i = 0; !upmu_records_ready(meter) && i < set->count; i++)
         if (upmu_tally_is_precise(&set->tally[i]))
             return true;
+#else
+    (void)meter;
+    (void)set;
+#endif
     return false;
 }
 
@@ -256,7 +261,7 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
 
     if (!is_of_pmu(meter, upmu_active(session)))
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
-    if (lacks_memory(meter, upmu_active(session)))
+    if (UPMU_PRECISE && lacks_memory(meter, upmu_active(session)))
         return upmu_why_hook(&session->why, "upmu_cpu_use_records");
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
@@ -310,7 +315,7 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
     struct upmu_joint joint;
     bool fits;
 
-    if (!is_of_pmu(meter, upmu_active(session)) || lacks_memory(meter, upmu_active(session)))
+    if (!is_of_pmu(meter, upmu_active(session)) || (UPMU_PRECISE && lacks_memory(meter, upmu_active(session))))
         return;
     fits = spared && upmu_joint_begin_apart(meter, &joint, session, spared) &&
            upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;

@@ -142,38 +142,37 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     overflow->set = NULL;
 }
 
-#if UPMU_PRECISE
-
-/* Report the precise events of an overflow one by one, as each has an instruction of its own.  Returns the others. */
-static UPMU_APART uint32_t record_precise(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
-                                          uint64_t now_ns)
+/*
+ * Take from *rest the events of an overflow that have the next report: a precise event alone, as it has an instruction
+ * of its own; else all that are not precise.
+ */
+static inline uint32_t next_report(const struct upmu_set *set, uint32_t *rest)
 {
-    uint32_t others = 0;
+    uint32_t events = *rest, others = 0;
 
-    for (uint32_t rest = events; rest; rest &= rest - 1u)
-        if (upmu_tally_is_precise(&upmu_active(session)->tally[upmu_bits_lowest(rest)]))
-            record_overflow(session, rest & ~(rest - 1u), frame, now_ns);
-        else
-            others |= rest & ~(rest - 1u);
-    return others;
+    for (; UPMU_PRECISE && (set->program.flags & UPMU_PROGRAM_PRECISE) && events; events &= events - 1u) {
+        if (upmu_tally_is_precise(&set->tally[upmu_bits_lowest(events)])) {
+            *rest &= ~(events & ~(events - 1u));
+            return events & ~(events - 1u);
+        }
+        others |= events & ~(events - 1u);
+    }
+    events |= others;
+    *rest = 0;
+    return events;
 }
-
-#endif
 
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
 {
-    unsigned flags = upmu_active(session)->program.flags;
-    uint32_t shared = events;
+    bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
+    uint32_t rest = events;
 
-    if (UPMU_FORMATS && (flags & UPMU_PROGRAM_OTHERS))
+    if (UPMU_FORMATS && others)
         touch_others(session, events, false, *now_ns);
-#if UPMU_PRECISE
-    if (flags & UPMU_PROGRAM_PRECISE)
-        shared = record_precise(session, events, frame, *now_ns);
-    if (shared)
-#endif
-        record_overflow(session, shared, frame, *now_ns);
-    if (flags & UPMU_PROGRAM_OTHERS)
+    do
+        record_overflow(session, next_report(upmu_active(session), &rest), frame, *now_ns);
+    while (rest);
+    if (others)
         touch_others(session, events, true, *now_ns);
 }
 

@@ -128,12 +128,6 @@ static inline void upmu_records_again(struct upmu_meter *meter)
     (void)meter;
 }
 
-static inline bool upmu_records_end(struct upmu_meter *meter)
-{
-    (void)meter;
-    return true;
-}
-
 static inline void upmu_records_forget(struct upmu_cpu *cpu)
 {
     (void)cpu;

@@ -153,17 +153,19 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     const struct upmu_records *records = &meter->cpu->records;
     uint64_t filled = filled_bytes(records);
     struct upmu_precise record;
+    unsigned number = 0;
     uint32_t at = 0;
 
     if (filled > records->bytes)
         return false;
-    for (unsigned i = 0; at < filled; at += record.bytes)
-        if (i++ == RECORDS_MOST || (at & 7u) ||
+    while (at < filled) {
+        if (number++ == RECORDS_MOST || (at & 7u) ||
             upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, (size_t)filled - at, &record) !=
                 UPMU_PRECISE_FINE)
             return false;
-        else
-            give_record(meter, wanted, record.counters, at / 8u);
+        give_record(meter, wanted, record.counters, at / 8u);
+        at += record.bytes;
+    }
     return true;
 }
 

@@ -174,6 +174,23 @@ static void each_sample_is_the_instruction_of_its_event(void **state)
         }
 }
 
+/* Fixed counters have places of their own in the area.  Cycles: two for each instruction. */
+static void fixed_counters_store_records_and_count_on(void **state)
+{
+    static const char *const profiles[] = {"icelake", "sapphirerapids", "lnl_p"};
+
+    (void)state;
+    for (unsigned p = 0; p < 3; p++) {
+        set_up(profiles[p]);
+        host_sample(&host, "cycles:pp", 1000);
+        assert_int_equal(host.session.counters, 1u << 17, p);
+        run_at(CODE, 5250);
+        assert_int_equal(host_value(&host.session, 0), 10500, p);
+        assert_int_equal(host_drain(&host, NULL), 10, p);
+        finish();
+    }
+}
+
 /* ---- Whose a record is ---- */
 
 #define THREADS 3u
@@ -826,6 +843,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_sample_is_the_instruction_of_its_event),
+        cmocka_unit_test(fixed_counters_store_records_and_count_on),
         cmocka_unit_test(each_record_is_a_sample_of_its_own_session),
         cmocka_unit_test(a_switch_between_overflow_and_record_loses_no_sample),
         cmocka_unit_test(the_hardware_stores_nothing_once_the_memory_is_back),
