@@ -217,18 +217,31 @@ static uint64_t code_of(unsigned stream)
     return stream == KERNEL ? CODE : UINT64_C(0x400000000) * (stream + 1u);
 }
 
-/* A record of format 3 is complete when the hardware moves the index: its word 22 is the instruction. */
+/* Of code of the kernel, which several sessions sample: the session that has the counter now. */
+static unsigned find_owner(uint64_t counters)
+{
+    for (unsigned i = 0; i <= KERNEL; i++)
+        if (host.sessions[i].state == UPMU_SESSION_RUNNING && (host.sessions[i].counters & counters))
+            return i;
+    fail_msg("a record of no running session");
+    return 0;
+}
+
+/* A record of format 3 is complete when the hardware moves the index: words 18 and 22 are counter and instruction. */
 static bool note_record(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address,
                         uint8_t *bytes, uint32_t length)
 {
-    uint64_t next, ip;
+    uint64_t next, ip, counters;
     unsigned stream = 0;
 
     if (address == AREA + 40 && (kind & UPMU_SIM_MEMORY_WRITE)) {
         memcpy(&next, bytes, sizeof next);
+        memcpy(&counters, buffer[0] + (next - BUFFER) - 200 + 8 * 18, sizeof counters);
         memcpy(&ip, buffer[0] + (next - BUFFER) - 200 + 8 * 22, sizeof ip);
         while (stream < KERNEL && (ip < code_of(stream) || ip >= code_of(stream) + UINT64_C(0x400000000)))
             stream++;
+        if (stream == KERNEL)
+            stream = find_owner(counters);
         assert_compare(streams[stream].count, <, LIST);
         streams[stream].ip[streams[stream].count++] = ip;
     }
@@ -265,10 +278,11 @@ static void compare_stream(unsigned stream)
     }
 }
 
-static void random_schedule(uint32_t first_seed)
+/* `user`: the threads' sessions sample user mode alone, so that their counts are known. */
+static void random_schedule(uint32_t first_seed, bool user)
 {
-    static const char *const events[] = {"MEM_INST_RETIRED.ALL_LOADS:pp:u", "MEM_INST_RETIRED.ALL_LOADS:pp:u",
-                                         "instructions:u", "MEM_INST_RETIRED.ALL_LOADS:pp:k"};
+    const char *const both = user ? "MEM_INST_RETIRED.ALL_LOADS:pp:u" : "MEM_INST_RETIRED.ALL_LOADS:pp";
+    const char *const events[] = {both, both, "instructions:u", "MEM_INST_RETIRED.ALL_LOADS:pp:k"};
 
     seed = first_seed;
     memset(streams, 0, sizeof streams);
@@ -282,7 +296,10 @@ static void random_schedule(uint32_t first_seed)
                          UPMU_OK, i);
         assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
     }
-    host.sim.after_access = execute_library;
+    if (first_seed & 2)
+        host.sim.before_access = execute_library;
+    else
+        host.sim.after_access = execute_library;
     for (unsigned step = 0; step < 150; step++) {
         unsigned thread = draw(THREADS + 1);
 
@@ -294,7 +311,7 @@ static void random_schedule(uint32_t first_seed)
             if (i != 2)
                 compare_stream(i);
     }
-    host.sim.after_access = NULL;
+    host.sim.before_access = host.sim.after_access = NULL;
     host_thread_switch(&host, 0, THREADS);
     for (unsigned i = 0; i <= KERNEL; i++) {
         assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK, i);
@@ -304,12 +321,14 @@ static void random_schedule(uint32_t first_seed)
         if (streams[i].read != streams[i].count)
             fail_msg("seed %u: %u of %u records of code %u are samples", first_seed, streams[i].read, streams[i].count,
                      i);
-        if (i < THREADS)
+        if (user && i < THREADS)
             assert_int_equal(host_value(&host.sessions[i], 0), streams[i].done, i, first_seed);
     }
     assert_true(streams[0].count && streams[1].count && streams[KERNEL].count);
     assert_int_equal(streams[2].count, 0);
     assert_int_equal(upmu_cpu_records(&host.cpu[0]).strange, 0, first_seed);
+    assert_int_equal(upmu_cpu_records(&host.cpu[0]).taken, streams[0].count + streams[1].count + streams[KERNEL].count,
+                     first_seed);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK, i);
     finish();
@@ -324,7 +343,7 @@ static void each_record_is_a_sample_of_its_own_session(void **state)
 {
     (void)state;
     for (uint32_t i = 1; i <= 40; i++)
-        random_schedule(i);
+        random_schedule(i, i & 1);
 }
 
 /* A counter is stopped between its overflow and its record: the sample comes later, and the count is exact. */
@@ -635,6 +654,28 @@ static void ordinary_events_beside_it_keep_their_samples(void **state)
     finish();
 }
 
+/* Two events have their records at one instruction: each has a sample of its own. */
+static void two_precise_events_of_one_interrupt_have_two_samples(void **state)
+{
+    struct upmu_sampling periods[] = {{.period = 249}, {.period = 250}};
+    struct upmu_sample sample;
+
+    (void)state;
+    set_up("skylake");
+    assert_int_equal(upmu_set_add(&host.session.set, "MEM_INST_RETIRED.ALL_LOADS:pp", &periods[0]), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "INST_RETIRED.PREC_DIST:ppp", &periods[1]), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    run_at(CODE, 250);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(upmu_ring_next(&host.session.ring, &sample));
+        assert_int_equal(sample.events, 1u << i);
+        assert_int_equal(sample.ip, CODE + 4 * 249, i);
+    }
+    assert_false(upmu_ring_next(&host.session.ring, &sample));
+    finish();
+}
+
 /* A guest runs with no counter that stores; an overflow that had armed a counter before does not end its samples. */
 static void a_guest_gets_no_record_and_costs_no_sample(void **state)
 {
@@ -855,6 +896,7 @@ int main(void)
         cmocka_unit_test(a_shared_record_is_of_no_event),
         cmocka_unit_test(a_record_is_found_without_its_bits),
         cmocka_unit_test(ordinary_events_beside_it_keep_their_samples),
+        cmocka_unit_test(two_precise_events_of_one_interrupt_have_two_samples),
         cmocka_unit_test(a_guest_gets_no_record_and_costs_no_sample),
         cmocka_unit_test(a_program_sees_no_address_of_the_kernel),
         cmocka_unit_test(memory_that_cannot_be_is_refused),
