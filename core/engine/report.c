@@ -86,7 +86,7 @@ static inline bool find_record(struct upmu_overflow *overflow)
 {
     return !UPMU_PRECISE || !(overflow->set->program.flags & UPMU_PROGRAM_PRECISE) ||
            !upmu_tally_is_precise(&overflow->set->tally[upmu_bits_lowest(overflow->events)]) ||
-           upmu_records_place(overflow, &overflow->cpu->meter);
+           upmu_records_sample(overflow, &overflow->cpu->meter);
 }
 
 static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,

@@ -70,7 +70,7 @@ void upmu_records_cross(struct upmu_meter *meter);
  * Change an overflow of one precise event to what its record says: address, stack pointer, flags.  Returns false if it
  * has no record, as that was damaged or shared: then it has no sample.
  */
-bool upmu_records_place(struct upmu_overflow *overflow, const struct upmu_meter *meter);
+bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter);
 
 /*
  * Set up the area of a CPU that has memory, and give the hardware its address.  Returns UPMU_OK, also without memory;
@@ -116,7 +116,7 @@ static inline void upmu_records_come(struct upmu_meter *meter)
     (void)meter;
 }
 
-static inline bool upmu_records_place(struct upmu_overflow *overflow, const struct upmu_meter *meter)
+static inline bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
 {
     (void)overflow;
     (void)meter;

@@ -307,7 +307,7 @@ void upmu_records_cross(struct upmu_meter *meter)
 
 /* ---- Samples ---- */
 
-bool upmu_records_place(struct upmu_overflow *overflow, const struct upmu_meter *meter)
+bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
 {
     const struct upmu_records *records = &meter->cpu->records;
     unsigned counter = upmu_tally_runs_on(&overflow->set->tally[upmu_bits_lowest(overflow->events)]), at;
