@@ -143,6 +143,25 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
                                            : low | ((high | high >> 31 << 3) & pmu->general));
 }
 
+#if UPMU_PRECISE
+
+/*
+ * Return the value that a counter gets when it has stored a record. Its overflow arms it, and the record is that of the
+ * next event, which the value includes (SDM 18.4.4). A counter without a shadow stores the record of the event that
+ * overflows it: fixed counter 0 with the baseline, general counter 0, too, from format 5 on, and general counter 1 with
+ * INST_RETIRED.PREC_DIST from Sandy Bridge to Skylake.
+ */
+static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter)
+{
+    const uint64_t shadowed = UINT64_C(1) << UPMU_X86_RULES_NHM | UINT64_C(1) << UPMU_X86_RULES_WSM;
+
+    if (pmu->record_capabilities >> 14 & 1u)
+        return counter != UPMU_FIXED_COUNTER(0) && (counter || (pmu->record_capabilities >> 8 & 0xfu) < 5);
+    return counter != 1 || (event->config & UPMU_X86_CODE) != 0x01c0 || (upmu_x86_core_rules(pmu) & shadowed);
+}
+
+#endif
+
 /*
  * Return the bits of a counter in a register that several counters share, IA32_FIXED_CTR_CTRL or IA32_PEBS_ENABLE (see
  * find_records()). The control of fixed counters has four bits for each and, since adaptive records, four more 32 bits
@@ -233,6 +252,9 @@ const struct upmu_backend upmu_x86_core_backend = {
     .acknowledge = acknowledge_counters,
     .bits_of = bits_of,
     .records = find_records,
+#if UPMU_PRECISE
+    .value_after_record = value_after_record,
+#endif
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,
     .counter_prefix = counter_prefix,

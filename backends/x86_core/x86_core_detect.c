@@ -337,6 +337,27 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }
 
+#if UPMU_PRECISE
+
+/*
+ * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 1 to 6.
+ * Without the baseline (bit 14) general counters 0 to 3 alone store records.
+ */
+static void note_records(uint64_t capabilities, struct upmu_pmu *pmu)
+{
+    static const uint8_t words[] = {0, 22, 24, 25, 4, 4, 4};
+    unsigned format = (unsigned)(capabilities >> 8) & 0xfu;
+
+    if (format < sizeof words / sizeof words[0] && words[format]) {
+        pmu->record_capabilities = (uint32_t)capabilities;
+        pmu->record_counters = pmu->counters & (capabilities >> 14 & 1u ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
+        pmu->record_row = UPMU_X86_ROW_PEBS;
+        pmu->record_bytes = (uint8_t)(8u * words[format]);
+    }
+}
+
+#endif
+
 /* Set the features that PERF_CAPABILITIES reports, if CPUID says that it exists and it can be read. */
 static void read_capabilities(const struct upmu_detection *detection, struct shape *shape)
 {
@@ -348,6 +369,9 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
         return;
     if (UPMU_BRANCHES)
         shape->branch_format = (uint8_t)(capabilities & 0x3fu);
+#if UPMU_PRECISE
+    shape->perf_capabilities = capabilities;
+#endif
     /* Before version 2 only a hypervisor reports full-width writes. Ignore it: the tables have no rows for them. */
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
@@ -445,8 +469,12 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     build_pmu(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
-    if (shape.version >= 2 && writes_records(detection))
+    if (shape.version >= 2 && writes_records(detection)) {
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
+#if UPMU_PRECISE
+        note_records(shape.perf_capabilities, out_pmu);
+#endif
+    }
     add_configurations(detection, words[LEAF_23_RELOAD][0], words[LEAF_23_RELOAD][1], UPMU_X86_ROW_CFG_B, 0x1902,
                        out_pmu);
     add_configurations(detection, words[LEAF_23_RECORD][0], words[LEAF_23_RECORD][2], UPMU_X86_ROW_CFG_C, 0x1903,

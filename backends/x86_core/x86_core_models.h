@@ -24,6 +24,9 @@ struct shape {
     uint64_t select;       /* select bits that exist, besides those that all PMUs have */
     bool metrics;
     uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
+#if UPMU_PRECISE
+    uint64_t perf_capabilities; /* PERF_CAPABILITIES; 0 if the CPU has no such register */
+#endif
 };
 
 /* A model.  `traits`, and the fields behind `quirks`, are its typical CPUID values: see typical_shape(). */

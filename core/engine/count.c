@@ -153,6 +153,11 @@ bool upmu_count_due(struct upmu_tally *tally)
 
     if (!upmu_tally_samples(tally) || tally->total < tally->due)
         return false;
+    if (upmu_tally_is_precise(tally)) {
+        if (!upmu_tally_is_recorded(tally))
+            return false;
+        upmu_tally_record(tally, false);
+    }
     over = tally->total - tally->due;
     tally->overflows++;
     if (over >= tally->period) {

@@ -24,6 +24,39 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
     return UPMU_SAMPLING && UPMU_LOAD(tally->period);
 }
 
+/* Is an event precise, and sampled?  Such an event needs a counter that can store records (upmu/precise.h). */
+static inline bool upmu_tally_is_precise(const struct upmu_tally *tally)
+{
+#if UPMU_PRECISE
+    return tally->precise;
+#else
+    (void)tally;
+    return false;
+#endif
+}
+
+/* Has the counter of a precise event stored a record that is not a sample yet?  Without one it has no sample. */
+static inline bool upmu_tally_is_recorded(const struct upmu_tally *tally)
+{
+#if UPMU_PRECISE
+    return tally->recorded;
+#else
+    (void)tally;
+    return true;
+#endif
+}
+
+/* Note whether the counter of an event has stored a record that is not a sample yet. */
+static inline void upmu_tally_record(struct upmu_tally *tally, bool recorded)
+{
+#if UPMU_PRECISE
+    tally->recorded = recorded;
+#else
+    (void)tally;
+    (void)recorded;
+#endif
+}
+
 /* Does the count of event number `i` wrap at the width of its counter (UPMU_SAMPLING_WRAP)? */
 static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 {

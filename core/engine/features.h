@@ -6,11 +6,12 @@
  *
  *                                  sampling units,    pages for user mode     formats, messages
  *                                  branch records,
- *                                  drain
+ *                                  records (drain)
  * interrupt, at its begin          take a sample
- * interrupt, samples stored        (drain) empty
+ * interrupt, counters closed       (drain) take
  * interrupt, counters loaded                          write again
- * plan, counters closed            (drain) empty
+ * plan, counters closed            (drain) take
+ * plan, before counters open       (drain) begin
  * counter gets an event                               its former value is hidden
  * local call, at its end                              write
  * CPU comes, or wakes up                              right to read unknown
@@ -41,12 +42,35 @@ static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struc
 }
 
 /*
- * A plan has closed its counters and taken no count yet, or an interrupt has stored its samples: empty the buffer of
- * hardware that stores samples itself (core/sample/drain.h; no such hardware as yet).
+ * A plan (`of_plan`) or an interrupt has closed its counters and taken no count yet: take records from the buffer of
+ * hardware that stores samples itself (core/sample/drain.h).
  */
-static inline void upmu_features_closed(struct upmu_meter *meter, const struct upmu_frame *frame)
+static inline void upmu_features_closed(struct upmu_meter *meter, bool of_plan)
 {
-    upmu_drain(meter, frame);
+    upmu_drain(meter, of_plan);
+}
+
+/* A plan that is not plain, or a repair, has published what runs, and has not opened its counters yet. */
+static inline void upmu_features_opens(struct upmu_meter *meter)
+{
+    upmu_records_come(meter);
+}
+
+/* Does the status register of an interrupt show that hardware has stored samples into our buffer? */
+static inline bool upmu_features_stored(const struct upmu_meter *meter, uint64_t status)
+{
+    return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
+}
+
+/* The world of a CPU has changed, and the counters of the former one are closed; those of the present one, too. */
+static inline void upmu_features_cross(struct upmu_meter *meter)
+{
+#if UPMU_PRECISE && UPMU_WORLDS
+    if (meter->precise)
+        upmu_records_cross(meter);
+#else
+    (void)meter;
+#endif
 }
 
 /* A handler, or the end of a bracket that reads mail, may have loaded counters: write the pages of user mode again. */
@@ -91,6 +115,18 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->user_reads)
         cpu->user_reads = 2;
+    upmu_records_again(&cpu->meter);
+}
+
+/* Other software may have changed the registers of a CPU or a unit.  No session runs now. */
+static inline void upmu_features_again(struct upmu_meter *meter)
+{
+#if UPMU_PRECISE
+    if (!upmu_meter_is_unit(meter))
+        upmu_records_again(meter);
+#else
+    (void)meter;
+#endif
 }
 
 /* Does an IBS unit of the CPU run?  Then a call may not clear its registers. */
@@ -100,13 +136,16 @@ static inline bool upmu_features_run(const struct upmu_cpu *cpu)
 }
 
 /*
- * A CPU leaves or sleeps: stop its branch stack and its IBS units, and restore their registers.  Returns false where a
- * register faulted.  In a local bracket.
+ * A CPU leaves or sleeps: stop its branch stack, its records of samples and its IBS units, and restore their registers.
+ * Returns false where a register faulted.  In a local bracket.
  */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
     bool fine = upmu_branches_end(&cpu->meter);
 
+#if UPMU_PRECISE
+    fine = upmu_records_end(&cpu->meter) && fine;
+#endif
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
@@ -115,6 +154,7 @@ static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
     /* threads: a program that has taken a counter's number from its page may use it next */
     cpu->readers &= UPMU_READS_THREAD;
+    upmu_records_forget(cpu);
 }
 
 /* A session leaves its CPU: take its page out of the CPU's list, and write it.  In a local bracket. */

@@ -53,7 +53,7 @@ struct pass {
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* those of `passed` for which a sample is due */
-    unsigned samples; /* number of IBS units that had a sample */
+    unsigned samples; /* number of IBS units that had a sample; and 1 if the hardware has stored precise records */
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     /* some session has left its counters, and some session waits: the bracket's end, or a tick, searches a place */
     bool waits;
@@ -159,6 +159,9 @@ static void look_at_counter(struct pass *pass, unsigned counter)
      */
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
+        return;
+    /* The record of a precise event comes with the next event, and is then reported by an interrupt of its own. */
+    if (upmu_tally_is_precise(tally) && !upmu_tally_is_recorded(tally))
         return;
     /* With a clock a time is noted: once in a pass is enough.  Without one a number is noted: count each overflow. */
     if (!pass->passed || !port_has_clock(meter->bank.port))
@@ -381,6 +384,7 @@ static uint32_t read_status(struct pass *pass)
         pass->expected = true;
         return 0;
     }
+    pass->samples += upmu_features_stored(meter, status);
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
@@ -426,6 +430,8 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
     if (!pass->is_mail && !upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST))
         rearm_pmi(cpu);
     flagged = read_status(pass);
+    if (look)
+        upmu_features_closed(meter, false);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
     if (!(pass->passed | flagged | pass->samples)) {
@@ -450,7 +456,6 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
 
     if (pass->due)
         report_due(pass);
-    upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
     /* acknowledged: until now an interrupt that found the overflows of mail.taken again was answered STALE */
     if (pass->is_mail)

@@ -280,6 +280,7 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     upmu_reconcile_lose(meter);
     upmu_reconcile_forget(meter);
     fine = quieten_pmu(meter, mine, alone) || quieten_pmu(meter, mine, alone); /* after a fault once more */
+    upmu_features_again(meter);
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
     upmu_claims_review(meter);
     return fine ? UPMU_OK : UPMU_ERR_PORT;

@@ -5,8 +5,10 @@
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
+#include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -98,7 +100,7 @@ static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 /*
  * Can the event move without a gap?  Yes if one register has all gates, no erratum needs a sequence, the event has no
  * payload register and one counter before and after, and its new counter does not run.  A lent counter does not move
- * so: its value is known only when it stands still.
+ * so: its value is known only when it stands still.  Nor does one that stores records: they are taken at its close.
  */
 static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {
@@ -106,7 +108,7 @@ static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint 
     const struct upmu_tally *tally = upmu_joint_tally(joint, i);
 
     return (meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
-           !event->payload && !upmu_tally_is_lent(tally) &&
+           !event->payload && !upmu_tally_is_lent(tally) && !upmu_tally_is_precise(tally) &&
            (UPMU_SLOTS == 1 || (tally->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
                                 joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
            !(meter->running >> joint->result[i].counter[0] & 1u);
@@ -237,6 +239,20 @@ static bool is_of_pmu(const struct upmu_meter *meter, const struct upmu_set *set
     return true;
 }
 
+/* Does a set need memory for precise records, which this CPU was not given? */
+static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+#if UPMU_PRECISE
+    for (unsigned i = 0; !upmu_records_ready(meter) && i < set->count; i++)
+        if (upmu_tally_is_precise(&set->tally[i]))
+            return true;
+#else
+    (void)meter;
+    (void)set;
+#endif
+    return false;
+}
+
 static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
@@ -246,6 +262,8 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
 
     if (!is_of_pmu(meter, upmu_active(session)))
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (UPMU_PRECISE && lacks_memory(meter, upmu_active(session)))
+        return upmu_why_hook(&session->why, "upmu_cpu_use_records");
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
     if (status != UPMU_OK)
@@ -304,7 +322,7 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
     struct upmu_joint joint;
     bool fits;
 
-    if (!is_of_pmu(meter, upmu_active(session)))
+    if (!is_of_pmu(meter, upmu_active(session)) || (UPMU_PRECISE && lacks_memory(meter, upmu_active(session))))
         return;
     fits = spared && upmu_joint_begin_apart(meter, &joint, session, spared) &&
            upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;

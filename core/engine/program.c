@@ -9,6 +9,7 @@
 #include "core/hw/register.h"
 #include "core/place/placement.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
@@ -28,7 +29,8 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
         const struct upmu_tally *tally = &set->tally[i];
         unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
 
-        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !tally->wraps &&
+        /* The counter of a precise event must not request an interrupt: the buffer of records does (SDM 18.4.4). */
+        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !tally->wraps && !upmu_tally_is_precise(tally) &&
             (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
             flags |= UPMU_RENDER_INTERRUPT;
         pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
@@ -75,6 +77,8 @@ static bool sum_up(const struct upmu_meter *meter, struct upmu_set *set)
             flags |= UPMU_PROGRAM_ODD;
         if (set->event[tally->index].payload)
             flags &= ~UPMU_PROGRAM_FREE;
+        if (upmu_tally_is_precise(tally))
+            flags = (flags & ~UPMU_PROGRAM_FREE) | UPMU_PROGRAM_ODD | UPMU_PROGRAM_PRECISE;
         if (UPMU_SAMPLING && tally->wraps)
             flags |= UPMU_PROGRAM_WRAPS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
@@ -132,5 +136,6 @@ bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *se
     return program->placement && (set->counters || upmu_meter_is_free(meter)) && program->kind == meter->kind &&
            !(set->counters & blocked) && !(corunners & UPMU_STAMP_ALONE) &&
            ((program->flags & UPMU_PROGRAM_FREE) ||
-            ((set->placed_beside == corunners || !corunners) && set->placed_blocked == blocked));
+            ((set->placed_beside == corunners || !corunners) && set->placed_blocked == blocked &&
+             !(UPMU_PRECISE && (program->flags & UPMU_PROGRAM_PRECISE) && !upmu_records_ready(meter))));
 }

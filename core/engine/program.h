@@ -21,6 +21,7 @@
 #define UPMU_PROGRAM_RECORDS 32u /* an event's records have values or an id, or its overflows send messages */
 /* an event is a cascade or a metric, has two counters, its count can fall, or its counter can stand still */
 #define UPMU_PROGRAM_ODD 64u
+#define UPMU_PROGRAM_PRECISE 128u /* an event samples precisely: no program with this flag has UPMU_PROGRAM_FREE */
 
 /*
  * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, the placement has

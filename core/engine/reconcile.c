@@ -343,7 +343,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     }
     close_counters(meter, stop);
     plan->now_ns = port_clock_ns(meter->bank.port);
-    upmu_features_closed(meter, NULL);
+    upmu_features_closed(meter, true);
     for (unsigned part = 0; part < plan->outs; part++)
         take_part(meter, part, plan->now_ns);
 }
@@ -360,8 +360,10 @@ static UPMU_APART void load_parts(struct upmu_meter *meter)
     for (unsigned part = 0; part < plan->ins; part++)
         load_part(meter, part, plan->now_ns);
     publish_plan(meter);
-    if (__builtin_expect(plan->odd, 0))
+    if (__builtin_expect(plan->odd, 0)) {
         upmu_special_worlds(meter);
+        upmu_features_opens(meter);
+    }
     open_parts(meter);
     if (__builtin_expect(plan->odd, 0))
         upmu_special_opened(meter);
@@ -494,6 +496,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
         meter->slot[upmu_bits_lowest(rest)].session = NULL;
     }
     upmu_special_empty(meter, failed);
+    upmu_features_opens(meter);
     meter->failed = 0;
     if (UPMU_WORLDS)
         upmu_special_worlds(meter);

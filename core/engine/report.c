@@ -8,6 +8,7 @@
 #include "core/util/bits.h"
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/program.h"
 #include "core/engine/special.h"
 
@@ -77,6 +78,17 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
+/*
+ * Let an overflow of a precise event have what the hardware's record says.  Returns false if there is no such record.
+ * True for other events.
+ */
+static inline bool find_record(struct upmu_overflow *overflow)
+{
+    return !UPMU_PRECISE || !(overflow->set->program.flags & UPMU_PROGRAM_PRECISE) ||
+           !upmu_tally_is_precise(&overflow->set->tally[upmu_bits_lowest(overflow->events)]) ||
+           upmu_records_sample(overflow, &overflow->cpu->meter);
+}
+
 static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
                             uint64_t now_ns)
 {
@@ -117,7 +129,9 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     }
     if (UPMU_SETS)
         want_switch(cpu, session, events);
-    if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
+    if (!find_record(overflow)) {
+        upmu_active(session)->tally[upmu_bits_lowest(events)].lost++;
+    } else if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->long_due |= events;
         UPMU_STORE(session->full, 1);
         cpu->meter.work_due |= UPMU_DUE_SESSIONS;
@@ -128,13 +142,36 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     overflow->set = NULL;
 }
 
+/*
+ * Take from *rest the events of an overflow that have the next report: a precise event alone, as it has an instruction
+ * of its own; else all that are not precise.
+ */
+static inline uint32_t next_report(const struct upmu_set *set, uint32_t *rest)
+{
+    uint32_t events = *rest, others = 0;
+
+    for (; UPMU_PRECISE && (set->program.flags & UPMU_PROGRAM_PRECISE) && events; events &= events - 1u) {
+        if (upmu_tally_is_precise(&set->tally[upmu_bits_lowest(events)])) {
+            *rest &= ~(events & ~(events - 1u));
+            return events & ~(events - 1u);
+        }
+        others |= events & ~(events - 1u);
+    }
+    events |= others;
+    *rest = 0;
+    return events;
+}
+
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
 {
     bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
+    uint32_t rest = events;
 
     if (UPMU_FORMATS && others)
         touch_others(session, events, false, *now_ns);
-    record_overflow(session, events, frame, *now_ns);
+    do
+        record_overflow(session, next_report(upmu_active(session), &rest), frame, *now_ns);
+    while (rest);
     if (others)
         touch_others(session, events, true, *now_ns);
 }

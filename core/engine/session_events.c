@@ -7,6 +7,7 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -65,8 +66,14 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     }
     UPMU_STORE(session->why.levels, 0);
     if (period && (event->attributes & UPMU_ATTR_PRECISE)) {
-        UPMU_STORE(session->why.levels, 1);
-        return UPMU_ERR_NOT_PRECISE;
+        if (!pmu || !upmu_records_counters(pmu, event->counters)) {
+            UPMU_STORE(session->why.levels, 1);
+            return UPMU_ERR_NOT_PRECISE;
+        }
+        if (upmu_session_world_of(session) == UPMU_WORLD_GUEST || event->world == UPMU_WORLD_GUEST)
+            return UPMU_ERR_UNSUPPORTED;
+        if (!upmu_records_given(machine))
+            return upmu_why_hook(&session->why, "upmu_cpu_use_records");
     }
     if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
         return UPMU_ERR_INVALID;
@@ -118,6 +125,41 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
     UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns + apart_ns);
 }
 
+static void set_world(struct upmu_session *session, uint8_t world)
+{
+#if UPMU_WORLDS
+    session->world = world;
+#else
+    (void)session;
+    (void)world;
+#endif
+}
+
+/*
+ * If an event that was stored in entry `i` of a set samples precisely, note that, and leave it the counters that can
+ * store records.  Its session counts in the host alone: the hardware stores records by an address of the host.
+ */
+static void settle_precise(struct upmu_session *session, struct upmu_set *set, unsigned i)
+{
+#if UPMU_PRECISE
+    struct upmu_event *event = &set->event[i];
+
+    set->tally[i].precise = set->tally[i].period && (event->attributes & UPMU_ATTR_PRECISE);
+    if (!set->tally[i].precise)
+        return;
+    event->counters = upmu_records_counters(upmu_machine_pmu_of(session->machine, event->pmu), event->counters);
+    set_world(session, UPMU_WORLD_HOST);
+#if UPMU_WORLDS
+    if (session->meter)
+        session->meter->worlds |= UPMU_WORLD_HOST;
+#endif
+#else
+    (void)session;
+    (void)set;
+    (void)i;
+#endif
+}
+
 /*
  * Store an event in entry `i` of a set, with attributes that check_sampling() has accepted.  Its count and tally begin
  * anew, unplaced, and the set's placement is forgotten.
@@ -153,25 +195,16 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->shared = event->payload != 0;
         tally->cascades = upmu_event_cascades(event);
     }
+    settle_precise(session, set, i);
     if (UPMU_SAMPLING)
         tally->ordinary = tally->period && !sampling->random_mask && !(sampling->frequency | sampling->switch_after) &&
                           port_has_clock(session->machine->port) &&
-                          !(tally->least_log2 | tally->step_log2 | tally->wide);
+                          !(tally->least_log2 | tally->step_log2 | tally->wide) && !upmu_tally_is_precise(tally);
     if (UPMU_METRICS)
         tally->metric = is_metric(upmu_machine_pmu_of(session->machine, event->pmu), event);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     upmu_joint_forget(tally);
     begin_times(session, set, tally, NULL);
-}
-
-static void set_world(struct upmu_session *session, uint8_t world)
-{
-#if UPMU_WORLDS
-    session->world = world;
-#else
-    (void)session;
-    (void)world;
-#endif
 }
 
 /*

@@ -19,6 +19,10 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds || meter->by_hardware)
         return true;
 #endif
+#if UPMU_PRECISE
+    if (meter->precise)
+        return true;
+#endif
     /* A CPU without a PMU (meter->pmu is NULL) has plans, too, in which no session leaves or comes. */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
            (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||

@@ -8,6 +8,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/bracket.h"
 #include "core/engine/meter.h"
 #include "core/engine/reconcile.h"
@@ -26,7 +27,8 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
         for (unsigned i = 0; i < set->count; i++) {
             if (set->event[i].world && set->event[i].world != world)
                 return upmu_session_refuse(session, UPMU_ERR_CONTRADICTION);
-            if (upmu_event_cascades(&set->event[i]) && world)
+            if ((upmu_event_cascades(&set->event[i]) && world) ||
+                (upmu_tally_is_precise(&set->tally[i]) && world != UPMU_WORLD_HOST))
                 return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
         }
     session->world = (uint8_t)world;
@@ -105,12 +107,16 @@ static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
     if (!(open | close))
         return UPMU_OK;
     tend_counters(meter, close, false);
+    if (!guest)
+        upmu_features_cross(meter);
     if (!upmu_bank_gate(&meter->bank, open, close) && !move_once_more(meter, open, close)) {
         upmu_meter_fails(meter, open | close);
         upmu_reconcile_repair(meter);
         return UPMU_ERR_PORT;
     }
     tend_counters(meter, close, true);
+    if (guest)
+        upmu_features_cross(meter);
     return UPMU_OK;
 }
 
@@ -175,7 +181,7 @@ enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardwa
         return UPMU_ERR_NO_PMU;
     if (!has_gate(meter))
         return UPMU_ERR_UNSUPPORTED;
-    if (meter->sessions || meter->in_guest)
+    if (meter->sessions || meter->in_guest || (by_hardware && upmu_records_ready(meter)))
         return UPMU_ERR_STATE;
     meter->by_hardware = by_hardware;
     meter->exit_opens = 0;

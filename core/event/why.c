@@ -267,7 +267,8 @@ static void write_levels(struct upmu_text *out, const struct upmu_why *why)
     const char *separator = "; possible: precise=";
 
     if (why->levels & 1u)
-        upmu_text_string(out, " nor another: upmu does not drive PEBS yet");
+        upmu_text_string(out, UPMU_PRECISE ? " nor another: upmu does not drive this PMU's PEBS"
+                                           : " nor another: upmu does not drive PEBS yet");
     for (unsigned level = 0; level <= UPMU_PRECISE_LEVEL(UPMU_ATTR_PRECISE); level++)
         if (why->levels >> level & 1u) {
             upmu_text_string(out, separator);

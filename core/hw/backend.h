@@ -275,6 +275,14 @@ struct upmu_backend {
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
 
+#if UPMU_PRECISE
+    /*
+     * Returns the value that a counter is to get from the hardware when it has stored a record of its event, so that it
+     * counts on as if it had stored none.  Needed if upmu_pmu.record_counters is not 0.
+     */
+    uint64_t (*value_after_record)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter);
+#endif
+
     /*
      * Returns the resource that a counter of other software uses, by the value of its select, or UPMU_NO_RESOURCE.
      * NULL: counters use no resources.

@@ -1223,7 +1223,7 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
     return upmu_bank_count(bank, index, upmu_bank_value_bits(bank, index), out_value);
 }
 
-#if UPMU_BRANCHES
+#if UPMU_BRANCHES || UPMU_PRECISE
 
 bool upmu_bank_read_address(struct upmu_bank *bank, uint32_t address, uint64_t *out_value)
 {

@@ -351,12 +351,12 @@ static inline bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counte
 /* Read the register of a row as it is.  Not for a P6 select, whose value lacks the enable bit: upmu_bank_read_row(). */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 
-#if UPMU_BRANCHES
+#if UPMU_BRANCHES || UPMU_PRECISE
 
 /*
- * Read or write a register of branch records by its address.  These registers have no row in the table and no shadow,
- * because there are more of them than a table can have rows.  Also in an NMI: if it has interrupted a local call that
- * counts an access, bank->accesses may lack this one.
+ * Read or write a register of branch records, or that of the debug store area, by its address.  These registers have no
+ * row in the table and no shadow: there are more of them than a table can have rows, and no event needs them.  Also in
+ * an NMI: if it has interrupted a local call that counts an access, bank->accesses may lack this one.
  */
 bool upmu_bank_read_address(struct upmu_bank *bank, uint32_t address, uint64_t *out_value);
 bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t value);

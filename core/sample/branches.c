@@ -17,6 +17,7 @@
 #include "core/engine/claims.h"
 #include "core/engine/meter.h"
 #include "core/sample/branches_core.h"
+#include "core/sample/records_core.h"
 
 #if UPMU_BRANCHES
 
@@ -507,6 +508,7 @@ void upmu_records_emergency(struct upmu_cpu *cpu)
 {
     const struct upmu_branch_stack *stack;
 
+    upmu_records_off(cpu);
     if (!cpu->branches.ours)
         return;
     stack = cpu->meter.pmu->branch_stack;
@@ -558,7 +560,7 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 
 void upmu_records_emergency(struct upmu_cpu *cpu)
 {
-    (void)cpu;
+    upmu_records_off(cpu);
 }
 
 #endif

@@ -9,6 +9,7 @@
  */
 #include <upmu/session.h>
 #include "core/sample/ring.h"
+#include <upmu/precise.h>
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -213,6 +214,9 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     if (!oldest_record(ring, &at, &header))
         return false;
     out_record->sample = (const void *)(ring->buffer + at + HEADER_BYTES);
+#if UPMU_PRECISE
+    out_record->exact = out_record->sample->flags & UPMU_SAMPLE_EXACT;
+#endif
     if (header.kind != RECORD_EXTENDED)
         return true;
     extension = (const void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);

@@ -149,9 +149,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
 
 /*
- * End the recording of branches that upmu began on the executing CPU, before another kernel or a dump takes over.  The
- * call makes one write, no read and takes no lock.  It restores no filter, and on Intel clears the bits of other
- * software in IA32_DEBUGCTL, too.  After this call no call but upmu_cpu_init() is allowed for this CPU.
+ * End what upmu lets the executing CPU record by itself, before another kernel or a dump takes over: branches, and
+ * precise samples, which the hardware writes to memory (upmu/precise.h).  The call makes one write for branches and
+ * three for precise samples, and takes no lock; it reads one register if the host has reserved counters.  It restores
+ * no filter, and on Intel clears the bits of other software in IA32_DEBUGCTL, IA32_PEBS_ENABLE and IA32_DS_AREA, too.
+ * After this call no call but upmu_cpu_init() is allowed for this CPU.
  *
  * Context: nmi, a panic.
  */

@@ -183,7 +183,7 @@
 #define UPMU_BRANCHES (UPMU_IS_FULL && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD))
 #endif
 
-/* Precise samples (PEBS): readers of records, parts in logs and perf.data.  No session starts such samples yet. */
+/* Precise samples (PEBS; upmu/precise.h): records, parts in logs and perf.data.  0: the call is COMPILED_OUT. */
 #ifndef UPMU_PRECISE
 #define UPMU_PRECISE (UPMU_BACKEND_X86_CORE && UPMU_SAMPLING)
 #endif

@@ -41,6 +41,9 @@ struct upmu_machine {
     uint32_t lives; /* upmu_meter.life of the CPU or unit that began to work last; 0: none has */
     uint32_t pages; /* bits 19:0: published sessions; bits 31:20: how often the last published one was withdrawn */
     uint32_t dropped; /* number of sessions without controller that have not ended yet */
+#if UPMU_PRECISE
+    uint32_t record_cpus; /* number of CPUs that have memory for precise records (upmu/precise.h) */
+#endif
     struct upmu_cpu *only_cpu; /* the CPU that was initialised last: the executing one, if the port has no this_cpu */
 #if UPMU_UNCORE
     struct upmu_unit_list *units; /* the list that upmu_units_find() was given; NULL: none yet */
@@ -277,6 +280,11 @@ struct upmu_meter {
     uint32_t left;
     /* mask: counters that static sessions left running at a switch of threads; their events are in no count */
     uint32_t unowned;
+#if UPMU_PRECISE
+    /* mask: counters that store records: of running events that sample precisely, until a plan takes them off */
+    uint32_t precise;
+    uint8_t takes_records;              /* 1: the CPU has memory for records, and the hardware its address */
+#endif
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*
      * First and last session of lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set; [3]
@@ -322,6 +330,28 @@ struct upmu_branch_unit {
 };
 #endif
 
+#if UPMU_PRECISE
+
+/* Counters with lower numbers than this may store records: they are in general counters and fixed ones. */
+#define UPMU_RECORD_COUNTERS 24u
+
+/* The memory for records of a CPU (upmu/precise.h), and which of the records are whose. */
+struct upmu_records {
+    /* private */
+    volatile uint64_t *area;   /* the debug store area; NULL: the CPU was given no memory */
+    const uint8_t *buffer;     /* the records, the oldest first */
+    uint64_t area_linear, buffer_linear; /* addresses of the two for the hardware */
+    uint64_t found;            /* value of the register with the area's address before it got ours */
+    uint32_t bytes;            /* of the buffer that can hold whole records */
+    uint32_t has;              /* mask: counters of which the last look at the buffer found a record */
+    uint32_t seen;             /* mask: counters that have been in meter->precise since the buffer was empty */
+    uint32_t taken, shared, strange; /* as in upmu_record_counts */
+    volatile uint8_t ours;     /* 1: registers of the CPU may have the address of the memory */
+    uint16_t since[UPMU_RECORD_COUNTERS]; /* place, in words, from which on records of a counter are its event's */
+    uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the record of a counter in `has` */
+};
+#endif
+
 /*
  * A logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init() to upmu_cpu_fini(),
  * and upmu_cpu_init() must not be called again before that: it would take counters of running sessions for the
@@ -351,6 +381,9 @@ struct upmu_cpu {
     struct upmu_ibs *volatile ibs[2];            /* IBS units at work, by upmu_ibs.kind; NULL: not started */
 #if UPMU_BRANCHES
     struct upmu_branch_unit branches;
+#endif
+#if UPMU_PRECISE
+    struct upmu_records records;
 #endif
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* memory of meter.bank */
 #if UPMU_UNCORE

@@ -119,6 +119,15 @@ struct upmu_pmu {
     uint8_t branch_lacks; /* mask: parts that this CPU does not give in an entry's `info` (UPMU_BRANCH_LACKS_…) */
     uint8_t no_padding[2];              /* as upmu_counter.unused */
 #endif
+#if UPMU_PRECISE
+    /* bits 31:0 of PERF_CAPABILITIES, which say what records of samples are like (PEBS) */
+    uint32_t record_capabilities;
+    /* mask: counters that can store records which the library reads from memory; 0: none */
+    uint32_t record_counters;
+    uint8_t record_row;                 /* row of the register that makes counters store records */
+    uint8_t record_bytes;               /* of the shortest record */
+    uint8_t record_padding[6];          /* as upmu_counter.unused */
+#endif
     uint8_t preference[UPMU_COUNTERS];  /* numbers of counters, in the order in which placement tries them */
 };
 

@@ -50,6 +50,10 @@ struct upmu_tally {
     bool wraps : 1;             /* UPMU_SAMPLING_WRAP was asked for */
     bool metric : 1;            /* the event is a byte of the register of top-down metrics, and no counter */
     bool lent : 1;              /* upmu_set_lend(): its counter is loaded with `total` + `reset` */
+#if UPMU_PRECISE
+    bool precise : 1;           /* samples precisely: its counter stores records, and only with one a sample is due */
+    bool recorded : 1;          /* of a precise event: its counter has stored a record that is not a sample yet */
+#endif
     uint16_t storm; /* overflows of the event in the throttle's window (one that was lost counts 64 times) ... */
     uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */
     uint32_t frequency;         /* upmu_sampling.frequency */

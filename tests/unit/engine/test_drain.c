@@ -3,25 +3,25 @@
  * The two places where hardware that stores samples into memory by itself has its buffer emptied (core/sample/drain.h).
  * They are reached once in each plan and once for each interrupt, with the counters closed, before counts are taken.
  *
- * No feature of the library drains.  So this program has a drain of its own in place of core/sample/drain.h, and the
- * two files of the engine that call it.
+ * This program has a drain of its own in place of core/sample/drain.h, and the two files of the engine that call it.
  */
 #include <upmu/world.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
 #define UPMU_CORE_DRAIN_H
-static void upmu_drain(struct upmu_meter *meter, const struct upmu_frame *frame);
+#include "core/sample/records_core.h"
+
+static void upmu_drain(struct upmu_meter *meter, bool of_plan);
 
 #include "core/engine/interrupt.c"
 #include "core/engine/reconcile.c"
 
 static struct host host;
 
-/* Of one call of the drain.  The host gives each interrupt a frame, and a plan has none. */
+/* Of one call of the drain. */
 struct call {
     bool of_plan, in_handler, has_open, has_status;
-    uint64_t frame_ip;
     uint64_t total;   /* of the watched session's event 0 */
     unsigned samples; /* of the watched session, stored before */
 };
@@ -44,7 +44,7 @@ static bool selects_enable(void)
     return !strcmp(host.sim.profile->name, "version1") || !strcmp(host.sim.profile->name, "k8_revf");
 }
 
-static void upmu_drain(struct upmu_meter *meter, const struct upmu_frame *frame)
+static void upmu_drain(struct upmu_meter *meter, bool of_plan)
 {
     struct call *call = &calls[call_count++ % 8u];
     struct upmu_ring ring = watched->ring;
@@ -52,9 +52,8 @@ static void upmu_drain(struct upmu_meter *meter, const struct upmu_frame *frame)
     assert_ptr_equal(meter, &host.cpu[0].meter);
     assert_true(meter->busy || meter->in_handler);
     memset(call, 0, sizeof *call);
-    call->of_plan = !frame;
+    call->of_plan = of_plan;
     call->in_handler = meter->in_handler;
-    call->frame_ip = frame ? frame->ip : 0;
     call->has_open = is_open(watched->counters);
     call->has_status = upmu_sim_peek(&host.sim, 0, 0x38e) != 0;
     call->total = watched->set.tally[0].total;
@@ -161,10 +160,10 @@ static void a_thread_switch_drains_once_and_what_it_carries_runs_on(void **state
 }
 
 /*
- * A handler that interrupted no call: after it has stored the sample, before the overflow is acknowledged.  Catches: a
- * place that is reached for each counter, or behind the acknowledgement.
+ * A handler that interrupted no call: before it has stored the sample and acknowledged the overflow.  Catches: a place
+ * that is reached for each counter, or behind the sample.
  */
-static void each_interrupt_drains_once_after_its_samples(void **state)
+static void each_interrupt_drains_once_before_its_samples(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
@@ -176,8 +175,7 @@ static void each_interrupt_drains_once_after_its_samples(void **state)
         for (unsigned i = 0; i < 2; i++) {
             assert_false(calls[i].of_plan, i);
             assert_true(calls[i].in_handler, i);
-            assert_int_equal(calls[i].frame_ip, 0x1064 + 100 * i, i);
-            assert_int_equal(calls[i].samples, i + 1, i);
+            assert_int_equal(calls[i].samples, i, i);
             assert_true(selects_enable() || !calls[i].has_open, i);
             assert_true(strcmp(profiles[p], "skylake") || calls[i].has_status, p, i);
         }
@@ -232,8 +230,7 @@ static void interrupts_inside_of_a_call_drain_once_at_its_end(void **state)
         upmu_test_end_call(&host.cpu[0]);
         assert_int_equal(upmu_cpu_leave_guest(&host.cpu[0]), UPMU_OK);
         assert_false(calls[0].in_handler);
-        assert_int_equal(calls[0].frame_ip, 0x1064);
-        assert_int_equal(calls[0].samples, 1);
+        assert_int_equal(calls[0].samples, 0);
         assert_true(selects_enable() || !calls[0].has_open);
         drained("end of the call", 0, 1);
         host_end(&host);
@@ -245,7 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_plan_drains_once_with_its_counters_closed),
         cmocka_unit_test(a_thread_switch_drains_once_and_what_it_carries_runs_on),
-        cmocka_unit_test(each_interrupt_drains_once_after_its_samples),
+        cmocka_unit_test(each_interrupt_drains_once_before_its_samples),
         cmocka_unit_test(an_interrupt_that_makes_a_plan_drains_for_both),
         cmocka_unit_test(interrupts_inside_of_a_call_drain_once_at_its_end),
     };

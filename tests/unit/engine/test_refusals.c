@@ -165,7 +165,7 @@ static void start_refuses_what_does_not_fit_beside_what_runs(void **state)
     host_end(&host);
 }
 
-static void precise_events_count_and_are_not_sampled_yet(void **state)
+static void precise_events_count_without_memory_for_records(void **state)
 {
     struct upmu_sampling sampling = {.period = 1000};
     struct upmu_event event;
@@ -175,9 +175,9 @@ static void precise_events_count_and_are_not_sampled_yet(void **state)
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
     event.attributes |= 2u << UPMU_ATTR_PRECISE_SHIFT;
-    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_add_event(&host.session.set, &event, &sampling));
+    REFUSED(UPMU_ERR_HOOK_MISSING, upmu_set_add_event(&host.session.set, &event, &sampling));
     assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_replace_event(&host.session.set, 0, &event, &sampling));
+    REFUSED(UPMU_ERR_HOOK_MISSING, upmu_set_replace_event(&host.session.set, 0, &event, &sampling));
     host_end(&host);
 }
 
@@ -412,7 +412,7 @@ int main(void)
         cmocka_unit_test(attach_needs_a_living_cpu_of_the_events_pmu),
         cmocka_unit_test(attach_refuses_what_does_not_fit_even_alone),
         cmocka_unit_test(start_refuses_what_does_not_fit_beside_what_runs),
-        cmocka_unit_test(precise_events_count_and_are_not_sampled_yet),
+        cmocka_unit_test(precise_events_count_without_memory_for_records),
         cmocka_unit_test(from_another_cpu_without_a_way_there_calls_are_refused),
         cmocka_unit_test(an_unreachable_cpu_refuses_as_well),
         cmocka_unit_test(a_read_that_faults_says_so_and_the_session_runs_on),

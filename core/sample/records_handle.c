@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Precise samples: what the engine calls in plans and interrupts (core/sample/records_core.h).
+ *
+ * A counter that stores a record gets from the hardware the value with which it counts on as if nothing had happened:
+ * 1 or 0 (upmu_backend.value_after_record).  So its value passes zero as that of any sampling counter, its count needs
+ * no correction, and an overflow is taken as any other.  But the record decides, and not the value: an overflow whose
+ * record has not come yet is left alone.
+ *
+ * The buffer is read from its begin at each look, and only begins anew when no counter can store a record.  A plan may
+ * look while other counters run: it takes the records of those that leave.  The place from which on records of a
+ * counter belong to its event (`since`) keeps events apart that have the counter one after the other.
+ *
+ * What the hardware has written is input: core/sample/precise.c compares each size, the number of records is limited,
+ * and after a record that cannot be read all events whose records may be lost go on without a sample.
+ */
+#include "core/sample/records_core.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/engine/count.h"
+#include "core/engine/meter.h"
+#include "core/engine/plan.h"
+#include "core/sample/precise_core.h"
+#include <upmu/precise.h>
+
+#if UPMU_PRECISE
+
+/*
+ * The most records of one look.  Each counter stores one, and then none before it was loaded; in plans between two
+ * interrupts it may have been loaded for several events.
+ */
+#define RECORDS_MOST 64u
+
+/* From which format on a record names the counters whose it is, and no others. */
+#define FORMAT_NAMED 3u
+
+static unsigned record_format(const struct upmu_pmu *pmu)
+{
+    return pmu->record_capabilities >> 8 & 0xfu;
+}
+
+/* Return the bits of counters in the register that makes them store records, and in a record's word of counters. */
+static uint64_t bits_of_counters(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    uint64_t bits = 0;
+
+    for (; counters; counters &= counters - 1u)
+        bits |= UPMU_BIT64(pmu->counter[upmu_bits_lowest(counters)].gate_bit);
+    return bits;
+}
+
+/* Return those of `counters` whose bits a record's word of counters has. */
+static uint32_t counters_of_bits(const struct upmu_pmu *pmu, uint32_t counters, uint64_t bits)
+{
+    uint32_t named = 0;
+
+    for (; counters; counters &= counters - 1u)
+        if (bits >> pmu->counter[upmu_bits_lowest(counters)].gate_bit & 1u)
+            named |= counters & ~(counters - 1u);
+    return named;
+}
+
+/*
+ * Let these counters store records, and no others that may.  In a guest none does: the hardware would store by an
+ * address of the guest.  After a fault try once more.  Returns false after two: then meter->precise has all counters
+ * that may still store records.
+ */
+static bool write_enable(struct upmu_meter *meter, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint64_t mask, value = bits_of_counters(pmu, counters);
+
+#if UPMU_WORLDS
+    value = meter->in_guest ? 0 : value;
+#endif
+    meter->precise |= counters;
+    mask = bits_of_counters(pmu, meter->precise);
+    if (!upmu_bank_merge(&meter->bank, pmu->record_row, mask, value, 0) &&
+        !upmu_bank_merge(&meter->bank, pmu->record_row, mask, value, 0))
+        return false;
+    meter->precise = counters;
+    return true;
+}
+
+/* As write_enable(); where that fails, the counters concerned are failed. */
+static void enable_records(struct upmu_meter *meter, uint32_t counters)
+{
+    if (!write_enable(meter, counters))
+        upmu_meter_fails(meter, meter->precise);
+}
+
+/* ---- Whose a record is ---- */
+
+/* Return those of `counters` whose present event has the records from place `at` on. */
+static uint32_t counters_since(const struct upmu_records *records, uint32_t counters, unsigned at)
+{
+    uint32_t found = 0;
+
+    for (; counters; counters &= counters - 1u)
+        if (records->since[upmu_bits_lowest(counters)] <= at)
+            found |= counters & ~(counters - 1u);
+    return found;
+}
+
+static void mark_recorded(struct upmu_meter *meter, uint32_t counters)
+{
+    for (; counters; counters &= counters - 1u) {
+        struct upmu_tally *tally = upmu_meter_on(meter, upmu_bits_lowest(counters));
+
+        if (tally)
+            upmu_tally_record(tally, tally->precise);
+    }
+}
+
+/*
+ * Give a record at place `at` to the events of the counters that it names.  Formats 1 and 2 name all counters that had
+ * overflowed, or none; several of them may share the record, and then all were loaded: their events go on without a
+ * sample (Linux 6.12 events/intel/ds.c).
+ */
+static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits, unsigned at)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    uint32_t named = counters_of_bits(meter->pmu, records->seen, bits), mine;
+
+    if (record_format(meter->pmu) < FORMAT_NAMED) {
+        if (!named)
+            named = records->seen;
+        if (named & (named - 1u)) {
+            records->shared++;
+            mark_recorded(meter, counters_since(records, named & wanted, at));
+            return;
+        }
+    }
+    mine = counters_since(records, named & wanted, at);
+    mark_recorded(meter, mine);
+    records->has |= mine;
+    for (; mine; mine &= mine - 1u)
+        records->at[upmu_bits_lowest(mine)] = (uint16_t)at;
+    records->strange += !named;
+}
+
+/* Return the bytes of the buffer that have records; above the buffer's size where the index is nowhere in it. */
+static uint64_t filled_bytes(const struct upmu_records *records)
+{
+    return records->area[UPMU_AREA_INDEX] - records->buffer_linear;
+}
+
+/* Read the records of the buffer.  Returns false where not all could be read. */
+static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+    uint64_t filled = filled_bytes(records);
+    struct upmu_precise record;
+    unsigned number = 0;
+    uint32_t at = 0;
+
+    if (filled > records->bytes)
+        return false;
+    while (at < filled) {
+        if (number++ == RECORDS_MOST || (at & 7u) ||
+            upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, (size_t)filled - at, &record) !=
+                UPMU_PRECISE_FINE)
+            return false;
+        give_record(meter, wanted, record.counters, at / 8u);
+        at += record.bytes;
+    }
+    return true;
+}
+
+/* Let the buffer begin anew, and clear the status bit of its threshold.  No counter can store a record now. */
+static void empty_buffer(struct upmu_meter *meter, uint32_t stays)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    if (filled_bytes(records) &&
+        !(upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS) ||
+          upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS)))
+        upmu_meter_fails(meter, meter->precise);
+    records->area[UPMU_AREA_INDEX] = records->buffer_linear;
+    records->seen = stays;
+    for (unsigned i = 0; i < UPMU_RECORD_COUNTERS; i++)
+        records->since[i] = 0;
+}
+
+/* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
+static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
+{
+    struct upmu_records *records = &meter->cpu->records;
+
+    for (uint32_t rest = meter->precise; rest; rest &= rest - 1u) {
+        struct upmu_tally *tally = upmu_meter_on(meter, upmu_bits_lowest(rest));
+
+        if (tally)
+            upmu_tally_record(tally, false);
+    }
+    records->has = 0;
+    if (read_buffer(meter, wanted))
+        return;
+    records->strange++;
+    mark_recorded(meter, wanted & ~records->has);
+}
+
+static void take_records(struct upmu_meter *meter, uint32_t wanted)
+{
+    look_for_records(meter, wanted);
+    meter->cpu->records.taken += upmu_bits_count(meter->cpu->records.has);
+}
+
+void upmu_records_interrupt(struct upmu_meter *meter)
+{
+    take_records(meter, meter->precise);
+    empty_buffer(meter, meter->precise);
+}
+
+/* ---- Plans ---- */
+
+/* An erratum's sequence runs events of its own on all counters; a plan with one takes all counters off. */
+void upmu_records_leave(struct upmu_meter *meter)
+{
+    uint32_t leaving = meter->precise & meter->plan.leave, stays = meter->precise & ~leaving;
+
+    if (!leaving)
+        return;
+    take_records(meter, leaving);
+    if (!stays)
+        empty_buffer(meter, 0);
+    enable_records(meter, stays);
+}
+
+/*
+ * Begin the records of a counter's event: set the value that the counter gets after a record.  Formats 5 and 6 have
+ * places for 32 general counters in front of those of fixed ones, older formats places for 8.
+ */
+static void begin_records(struct upmu_meter *meter, unsigned counter)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    const struct upmu_tally *tally = upmu_meter_on(meter, counter);
+    const struct upmu_event *event = &upmu_active(meter->slot[counter].session)->event[tally->index];
+    unsigned general = record_format(meter->pmu) < 5 ? 8 : 32;
+    uint64_t filled = filled_bytes(records);
+
+    records->area[UPMU_AREA_RESET +
+                  (counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0) + general)] =
+        meter->pmu->backend->value_after_record(meter->pmu, event, counter);
+    records->since[counter] = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
+}
+
+void upmu_records_come(struct upmu_meter *meter)
+{
+    uint32_t counters = 0;
+
+    if (!meter->takes_records)
+        return;
+    for (uint32_t rest = meter->sampling; rest; rest &= rest - 1u) {
+        const struct upmu_tally *tally = upmu_meter_on(meter, upmu_bits_lowest(rest));
+
+        if (tally && tally->precise)
+            counters |= rest & ~(rest - 1u);
+    }
+    for (uint32_t rest = counters & ~meter->precise; rest; rest &= rest - 1u)
+        begin_records(meter, upmu_bits_lowest(rest));
+    meter->cpu->records.seen |= counters;
+    if (counters != meter->precise)
+        enable_records(meter, counters);
+}
+
+#if UPMU_WORLDS
+
+/*
+ * The register was 0 while a guest ran.  A counter that an overflow had armed before stores no record of it any more.
+ * Load it anew.
+ */
+static void load_disarmed(struct upmu_meter *meter)
+{
+    look_for_records(meter, meter->precise);
+    for (uint32_t rest = meter->precise; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        struct upmu_tally *tally = upmu_meter_on(meter, counter);
+        struct upmu_session *session = meter->slot[counter].session;
+        uint64_t value;
+
+        if (!tally || tally->recorded)
+            continue;
+        upmu_session_begin_change(session);
+        if (!upmu_bank_read(&meter->bank, counter, &value)) {
+            upmu_meter_fails(meter, tally->counters);
+        } else if (upmu_count_overflowed(meter->pmu, counter, value)) {
+            upmu_count_fold(meter, tally, counter, value);
+            if (!upmu_count_write_at(meter, tally))
+                upmu_meter_loses(meter, tally);
+        }
+        upmu_session_end_change(session);
+    }
+}
+
+void upmu_records_cross(struct upmu_meter *meter)
+{
+    if (!meter->in_guest)
+        load_disarmed(meter);
+    enable_records(meter, meter->precise);
+}
+
+#endif
+
+/* ---- Samples ---- */
+
+bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+    unsigned counter = upmu_tally_runs_on(&overflow->set->tally[upmu_bits_lowest(overflow->events)]), at;
+    struct upmu_precise record;
+
+    if (!(records->has >> counter & 1u))
+        return false;
+    at = records->at[counter] * 8u;
+    if (upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, records->bytes - at, &record) !=
+        UPMU_PRECISE_FINE)
+        return false;
+    overflow->ip = record.ip;
+    overflow->sp = upmu_precise_register(&record, UPMU_PRECISE_SP);
+    overflow->flags = (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
+                                 (record.exact ? UPMU_SAMPLE_EXACT : 0));
+    if (!(record.ip >> 63)) {
+        overflow->flags |= UPMU_SAMPLE_USER;
+    } else if (overflow->session->hides_kernel) {
+        overflow->flags |= UPMU_SAMPLE_HIDDEN;
+        overflow->ip = overflow->sp = 0;
+        overflow->frame = NULL;
+    }
+    return true;
+}
+
+/* ---- Begin and end ---- */
+
+/* Fill the whole area: the hardware reads it, and former contents may be of other software. */
+static void set_up_area(struct upmu_records *records)
+{
+    for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
+        records->area[i] = 0;
+    records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
+    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes;
+}
+
+/* Find the bits of other software: a counter that stores records, or a trace of branches (DEBUGCTL, SDM 17.4.1). */
+static enum upmu_status look_at_others(struct upmu_meter *meter, const char **out_reason)
+{
+    struct upmu_bank *bank = &meter->bank;
+    uint64_t enabled, control = 0, area;
+
+    if (!upmu_bank_look(bank, meter->pmu->record_row, &enabled) ||
+        !upmu_bank_read_address(bank, UPMU_DEBUGCTL, &control) || !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
+        return UPMU_ERR_PORT;
+    if (enabled || (control & UPMU_DEBUGCTL_TRACES)) {
+        *out_reason = "other software has the debug store";
+        return UPMU_ERR_STATE;
+    }
+    if (area != meter->cpu->records.area_linear)
+        meter->cpu->records.found = area;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_reason)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    struct upmu_bank *bank = &meter->bank;
+    enum upmu_status status;
+    uint64_t area = 0;
+
+    if (!records->area)
+        return UPMU_OK;
+    status = look_at_others(meter, out_reason);
+    if (status != UPMU_OK)
+        return status;
+    set_up_area(records);
+    records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
+    records->has = records->seen = 0;
+    records->ours = 1;
+    UPMU_BARRIER();
+    if (!upmu_bank_write_address(bank, UPMU_DS_AREA, records->area_linear) ||
+        !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
+        status = UPMU_ERR_PORT;
+    if (status == UPMU_OK && area == records->area_linear) {
+        meter->takes_records = 1;
+        return UPMU_OK;
+    }
+    if (status == UPMU_OK) {
+        *out_reason = "the register of the debug store drops what is written";
+        status = UPMU_ERR_UNSUPPORTED;
+    }
+    return upmu_records_end(meter) ? status : UPMU_ERR_PORT;
+}
+
+bool upmu_records_end(struct upmu_meter *meter)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    bool fine;
+
+    if (!records->ours)
+        return true;
+    meter->takes_records = 0;
+    fine = (!meter->precise || write_enable(meter, 0)) &&
+           (upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found) ||
+            upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found));
+    UPMU_BARRIER();
+    records->ours = !fine;
+    return fine;
+}
+
+void upmu_records_again(struct upmu_meter *meter)
+{
+    const char *reason = NULL;
+
+    if (!meter->cpu->records.area)
+        return;
+    meter->precise = meter->pmu->record_counters & ~upmu_meter_blocked(meter);
+    meter->takes_records = 0;
+    if (!write_enable(meter, 0) || upmu_records_begin(meter, &reason) != UPMU_OK)
+        upmu_meter_log(meter, "upmu: precise records cannot go on: other software has the debug store, or a fault");
+}
+
+void upmu_records_forget(struct upmu_cpu *cpu)
+{
+    if (!cpu->records.area)
+        return;
+    cpu->records.area = NULL;
+    __atomic_fetch_sub(&cpu->meter.machine->record_cpus, 1, __ATOMIC_RELAXED);
+}
+
+void upmu_records_off(struct upmu_cpu *cpu)
+{
+    struct upmu_meter *meter = &cpu->meter;
+
+    if (!cpu->records.ours)
+        return;
+    cpu->records.ours = 0;
+    (void)upmu_bank_handler_close(&meter->bank, meter->precise);
+    (void)upmu_bank_write_address(&meter->bank, meter->pmu->table->rows[meter->pmu->record_row].address, 0);
+    (void)upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, 0);
+}
+
+#endif

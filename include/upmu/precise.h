@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Precise samples: the hardware itself stores a record with the address of the sampled instruction into memory (Intel's
+ * PEBS), where an interrupt would find an instruction that is executed some time later.
+ *
+ * The host gives each CPU memory for the records.  Then an event with the attribute precise= (`:p`, `:pp`, `:ppp`;
+ * docs/EVENTS.md) can be sampled as any other event.  Its samples have UPMU_SAMPLE_PRECISE.  docs/PRECISE.md has the
+ * CPUs, the rules and the costs.
+ *
+ * THE HARDWARE WRITES TO THE MEMORY THAT A REGISTER NAMES.  Until the memory is given back, it must be mapped at the
+ * same linear addresses whatever the CPU executes, user mode included: also in page tables that hide the kernel from
+ * programs.  It must not be paged out, protected against writes, or freed.
+ */
+#ifndef UPMU_PRECISE_H
+#define UPMU_PRECISE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/cpu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bits of upmu_sample.flags, besides those of upmu/upmu.h. */
+#define UPMU_SAMPLE_PRECISE (1u << 4) /* `ip` and `sp` are of a record of the hardware, also with UPMU_SAMPLE_NO_FRAME;
+                                         sp is 0 if the record lacks it */
+#define UPMU_SAMPLE_EXACT (1u << 5)   /* `ip` is the sampled instruction itself; without: the instruction after it */
+
+/* Sizes of the memory: of the debug store area; the least and the most of records. */
+#define UPMU_RECORD_AREA_BYTES 4096u
+#define UPMU_RECORD_LEAST_BYTES 4096u
+#define UPMU_RECORD_MOST_BYTES 65536u
+
+/* Memory of one CPU for records.  Each part begins at a multiple of 4096, and belongs to this CPU alone. */
+struct upmu_record_memory {
+    void *area;              /* UPMU_RECORD_AREA_BYTES for the debug store area, as the library accesses it */
+    uint64_t area_linear;    /* its linear address, as the hardware accesses it */
+    void *records;           /* records, as the library accesses them */
+    uint64_t records_linear; /* their linear address */
+    size_t record_bytes;     /* of `records`: a multiple of 4096 up to UPMU_RECORD_MOST_BYTES */
+};
+
+/*
+ * Give the executing CPU memory for precise records; `memory` NULL: take the memory back.  upmu_cpu_fini() takes it
+ * back, too.  In a sleep (upmu_cpu_suspend()) the hardware has no address of it, and the wake-up gives it again.
+ * `*memory` is copied.
+ *
+ * Accesses: 5 W + 6 R at most; to take the memory back 1 W.
+ * `why` may be NULL.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (an address that is not aligned or not canonical, parts that overlap, the size);
+ * UPMU_ERR_UNSUPPORTED (no precise records that upmu drives, or a hypervisor drops the registers; why->word has the
+ * reason); UPMU_ERR_STATE (there is memory already, precise events run, the hardware changes worlds by itself, or other
+ * software has the debug store: see upmu_cpu_take_firmware()); UPMU_ERR_NO_PMU (not initialised, or suspended);
+ * UPMU_ERR_PORT (a register faulted; when memory is taken back: the hardware may still have its address, so do not free
+ * it); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_record_memory *memory,
+                                      struct upmu_why *why);
+
+/* Numbers of records since the memory was given.  Each may wrap. */
+struct upmu_record_counts {
+    uint32_t taken;   /* records that were read and belonged to one running event */
+    uint32_t shared;  /* records of which it cannot be known whose they are: of no event (formats 1 and 2) */
+    uint32_t strange; /* records that were damaged or of no event; after a damaged one no further record is read */
+};
+
+/* Return the numbers of a CPU's records; all 0 without memory.  Context: any. */
+struct upmu_record_counts upmu_cpu_records(const struct upmu_cpu *cpu);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
