@@ -217,13 +217,23 @@ static void run_on_model(struct upmu_perf_task *next)
         die("switch");
 }
 
-/* Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. */
+/* Does an event count the instructions that CPU 0 executes? Perf has a dummy that it never disables. */
+static bool counts_cpu(const struct upmu_perf_event *event)
+{
+    return event && !event->of_task && event->cpu == 0 && event->enabled &&
+           !(event->attr.type == UPMU_PERF_TYPE_SOFTWARE && event->attr.config == UPMU_PERF_DUMMY);
+}
+
+/*
+ * Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. Perf starts helpers
+ * when it has disabled its events: some 400,000 steps of theirs took minutes, and counted nothing.
+ */
 static bool is_counted(const struct task *task)
 {
     if (task->perf.events)
         return true;
     for (unsigned i = 0; task->executed && i < EVENTS; i++)
-        if (files[i].event && !files[i].event->of_task && files[i].event->cpu == 0)
+        if (counts_cpu(files[i].event))
             return true;
     return false;
 }

@@ -174,6 +174,16 @@ def each_sample_of_perf_is_the_nth_instruction():
 
 
 @check
+def perf_records_whole_cpus_and_ends():
+    """Perf starts helpers after its last sample: they are not counted, and so not stepped."""
+    _, truth, log = recorded("-a", "-c", "100", "-e", "instructions:u", program="loop")
+    found = told("script", "-F", "comm,ip").split()
+    complaints = [] if found == [word for ip in truth[99::100] for word in ("loop", ip)] else [f"-a: {found[:8]}"]
+    steps = [int(count) for count in re.findall(r" executed (\d+)", log)]
+    return complaints + ([] if sum(steps) == LOOP == len(truth) else [f"-a: steps of helpers, too: {steps}"])
+
+
+@check
 def perf_records_in_other_ways():
     complaints = []
     _, truth, _ = recorded("-c", "100", "-e", "{instructions:u,branches:u}:S")
