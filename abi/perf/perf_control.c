@@ -113,7 +113,7 @@ static int change_period(struct upmu_perf_event *event, const void *user)
     error = upmu_perf_session_stop(event);
     if (error)
         return error;
-    event->attr.period = period;
+    event->attr.period = upmu_perf_sample_period(event, period);
     event->rest.left = 0;
     error = upmu_perf_session_start(event);
     if (error) {

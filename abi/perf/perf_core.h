@@ -346,6 +346,9 @@ uint64_t upmu_perf_record_time(const struct upmu_perf_record *record);
 /* Refuse with -EOPNOTSUPP what Linux grants of samples, but not this layer or this host. */
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
+/* Return the period that an event gets for the one that was asked for: as Linux, at least the least of its PMU. */
+uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t period);
+
 /* Does an event take samples when it overflows? */
 bool upmu_perf_samples(const struct upmu_perf_event *event);
 

@@ -221,6 +221,8 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
         error = upmu_perf_attr_traced(&request->attr);
     if (!error)
         error = upmu_perf_sample_check(request->perf, &request->attr);
+    if (!error)
+        event->attr.period = upmu_perf_sample_period(event, request->attr.sample_period);
     event->attr.callers = request->attr.sample_max_stack;
     event->hides = upmu_perf_forbids(request->perf, request->caller, 1);
     return error;

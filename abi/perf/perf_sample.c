@@ -38,6 +38,15 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
                : 0;
 }
 
+uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t period)
+{
+    const struct upmu_pmu *pmu = upmu_machine_pmu(event->perf->machine, event->event.pmu);
+
+    if (!period || event->attr.flags & UPMU_PERF_FREQ || upmu_perf_is_software(event))
+        return period;
+    return period < pmu->min_period ? pmu->min_period : period;
+}
+
 bool upmu_perf_samples(const struct upmu_perf_event *event)
 {
     return event->attr.period && !upmu_perf_is_software(event);
@@ -72,8 +81,9 @@ void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_coun
 {
     if (!upmu_perf_samples(event))
         return;
+    if (count->reset != event->rest.left) /* else the rest with which the session began has not ended yet */
+        event->rest.period = count->reset;
     event->rest.left = count->left;
-    event->rest.period = count->reset;
     event->rest.reached -= count->raw;
 }
 

@@ -488,6 +488,8 @@ static void a_period_goes_on_where_it_was_stopped(void **state)
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0);
     run_task(60, 0);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0); /* twice in one period */
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
     run_task(39, 0);
     assert_false(take(0));
     run_task(1, 0);
@@ -515,22 +517,71 @@ static void a_period_goes_on_where_it_was_stopped(void **state)
     perf_host_end();
 }
 
-static void a_period_that_the_pmu_lacks_leaves_the_former(void **state)
+static void a_period_below_the_least_is_raised(void **state)
 {
-    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY);
-    uint64_t period = 1; /* AMD's least is 2 */
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 1, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY);
+    uint64_t period = 100;
     int file;
 
     (void)state;
-    perf_host_set_up("zen4");
+    perf_host_set_up("zen4"); /* AMD's least is 2 */
     file = open_task(attr);
     map(file, 0);
-    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), -UPMU_PERF_EINVAL);
+    run_task(2, 0);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 2);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), 0);
     run_task(100, 0);
     take_sample_of(0, 2);
     assert_int_equal(record.word[0], 100);
-    attr.sample_period = 1;
-    assert_int_equal(open_task(attr), -UPMU_PERF_EINVAL);
+    period = 1;
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), 0);
+    run_task(2, 0);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 2);
+    perf_host_end();
+}
+
+static bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+static unsigned reaches; /* how often the other CPU can still be reached */
+
+static bool reach_some_times(void *context, struct upmu_cpu *cpu, void (*work)(void *), void *argument)
+{
+    return reaches && reaches-- && run_on_cpu(context, cpu, work, argument);
+}
+
+static void a_period_that_cannot_begin_leaves_the_former(void **state)
+{
+    uint64_t period = 50;
+    int file;
+
+    (void)state;
+    set_up();
+    file = open_task(attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY));
+    map(file, 0);
+    perf_switch(1, 0);
+    upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+    run_on_cpu = perf_host.host.sim.port.run_on_cpu;
+    perf_host.host.sim.port.run_on_cpu = reach_some_times;
+    for (unsigned granted = 0;; granted++) {
+        reaches = granted;
+        if (perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period) == 0)
+            break;
+        assert_compare(granted, <, 8);
+        perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+        perf_work(1, true, 100);
+        take_sample_of(0, 2);
+        assert_int_equal(record.word[0], 100, granted);
+        assert_false(take(0), granted);
+        upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+        perf_host.host.sim.port.run_on_cpu = reach_some_times;
+    }
+    perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+    perf_work(1, true, 50);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 50);
+    perf_switch(1, 3);
     perf_host_end();
 }
 
@@ -998,7 +1049,8 @@ int main(void)
         cmocka_unit_test(a_ring_can_be_paused),
         cmocka_unit_test(a_program_that_only_looks_finds_the_newest),
         cmocka_unit_test(a_period_goes_on_where_it_was_stopped),
-        cmocka_unit_test(a_period_that_the_pmu_lacks_leaves_the_former),
+        cmocka_unit_test(a_period_below_the_least_is_raised),
+        cmocka_unit_test(a_period_that_cannot_begin_leaves_the_former),
         cmocka_unit_test(periods_of_a_frequency_sum_up_to_the_count),
         cmocka_unit_test(a_sample_has_the_counts_of_its_group),
         cmocka_unit_test(a_chain_has_the_mode_the_code_and_its_callers),
