@@ -69,6 +69,8 @@ struct upmu_perf_cpu {
     struct upmu_perf_task *running; /* the task that the last upmu_perf_switch() switched to */
     struct upmu_perf_event *events; /* list by `next_of_task`: events that count this CPU, whatever runs */
     struct upmu_perf_notes notes;
+    uint32_t walks; /* odd: a switch looks at `events` now */
+    uint16_t ticks; /* calls of upmu_perf_tick() */
     uint64_t callers[UPMU_CALLERS_DEPTH]; /* of the sample that is being written */
 };
 
@@ -92,6 +94,7 @@ struct upmu_perf {
     uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
     uint32_t max_stack;   /* most callers in a sample; 0: 127 */
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
+    uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
     void *context;        /* first argument of each hook */
     /*
      * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this
@@ -186,6 +189,7 @@ struct upmu_perf_rest {
 struct upmu_perf_since {
     uint64_t total; /* total of its kind */
     uint64_t ns;    /* clock of its target: target_ns() */
+    uint64_t due;   /* of an event that samples: how much it counts from `total` until its next sample */
 };
 
 /* A raw count, and its times enabled and running. */
@@ -219,6 +223,8 @@ struct upmu_perf_event {
     bool hides;                           /* it samples, and its program must not learn the kernel's addresses */
     bool mapped;                          /* `ring` is in pages that were mapped by this event's descriptor */
     bool counting;                        /* this is a software event, and it counts now */
+    uint16_t samples;                     /* samples in the present tick; all bits set: the event is throttled */
+    uint16_t tick;                        /* upmu_perf_cpu.ticks of its last sample */
     struct upmu_event event;              /* of a hardware event: its encoded form */
     struct upmu_perf_sum stopped;         /* count and times until the session was last stopped */
     struct upmu_perf_event *original;     /* of an inherited event: the one that a program opened; else NULL */
@@ -386,6 +392,19 @@ struct upmu_perf_mapping {
  * Context: as upmu_perf_comm().
  */
 void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping *mapping);
+
+/*
+ * Note a tick of a CPU.  Clocks that sample, and on a port without pmi_rearm hardware events, get a sample of `frame`
+ * (what the tick interrupted, or NULL) if their period has ended: it is as long as a tick at least.  An event that
+ * overflows more often than max_rate allows is throttled: it takes no samples until the next tick, counts on, and has
+ * records of type THROTTLE and UNTHROTTLE.  Without ticks clocks and such hardware events are refused if they sample,
+ * and no record tells that an event was throttled by the engine.
+ *
+ * The call is one of those that are made one at a time: where your lock is taken, leave the tick out.  It does not
+ * replace upmu_cpu_tick(), which comes before.
+ * Context: local, on that CPU.
+ */
+void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

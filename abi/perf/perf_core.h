@@ -127,6 +127,12 @@ static inline size_t upmu_perf_read_bytes(uint64_t format, unsigned events)
  */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
 
+/*
+ * Wait until no switch looks at an event of a CPU any more, which was taken out of the CPU's list, or whose ring was
+ * changed, before.  A switch takes no lock, and looks at the events of its CPU for a moment.
+ */
+void upmu_perf_wait_switch(const struct upmu_perf_event *event);
+
 /* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
@@ -217,6 +223,9 @@ void upmu_perf_child_end(struct upmu_perf_event *event);
  */
 void upmu_perf_soft_begin(struct upmu_perf_event *event);
 void upmu_perf_soft_end(struct upmu_perf_event *event);
+
+/* Return how much a software event that counts has counted since it began. */
+uint64_t upmu_perf_soft_since(const struct upmu_perf_event *event);
 
 /* Store the count and the times, at this moment, of an event that no session counts. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
@@ -364,6 +373,38 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
 /* Keep the rest of an event's period, from its last count in a session that is stopped. */
 void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_count *count);
 
+/* Find out where an event is now that counts on this CPU. */
+void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin);
+
+/* Write a sample of an event, for an overflow, or for a tick or a switch (overflow->set is NULL). */
+void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period);
+
+/*
+ * Note a sample for the program, and count it where REFRESH has set a limit.  Returns true: it was the last one that is
+ * allowed, the event is disabled, and its session is to stop.
+ */
+bool upmu_perf_sample_told(struct upmu_perf_event *event);
+
+/* ---- perf_tick.c: samples that no overflow takes, and throttling ---- */
+
+/* Is an event sampled by ticks or switches: a software event, or one on a port without interrupts at overflows? */
+bool upmu_perf_is_polled(const struct upmu_perf_event *event);
+
+/* Begin a period of an event, which is stopped; nothing is done for one that is not polled. */
+void upmu_perf_polled_begin(struct upmu_perf_event *event);
+
+/*
+ * Count an overflow of an event in the present tick.  Returns true: there were too many, the program was told, and no
+ * sample is to be taken until the next tick.  The event counts on.
+ */
+bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
+
+/* Let the throttled events of a task take samples again, which is about to run on task->cpu. */
+void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
+
+/* Sample an event that counts switches, after one. */
+void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns);
+
 /* ---- perf_tell.c: records of what tasks do ---- */
 
 /*
@@ -372,7 +413,14 @@ void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_coun
  */
 void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_task *other, uint32_t type);
 
-/* Tell the events of a task that it begins or stops to run on a CPU.  Context: that of upmu_thread_switch(). */
-void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns);
+/*
+ * Tell the events of a task, and those of its CPU, that it begins or stops to run there; `other` ran before, or runs
+ * now.  Context: that of upmu_thread_switch().
+ */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_task *other, bool begins,
+                           uint64_t time_ns);
+
+/* Tell that an event is throttled, or no more. */
+void upmu_perf_tell_throttle(struct upmu_perf_event *event, const struct upmu_perf_origin *origin, uint32_t type);
 
 #endif

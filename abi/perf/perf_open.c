@@ -223,6 +223,7 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
         error = upmu_perf_sample_check(request->perf, &request->attr);
     if (!error)
         event->attr.period = upmu_perf_sample_period(event, request->attr.sample_period);
+    upmu_perf_polled_begin(event);
     event->attr.callers = request->attr.sample_max_stack;
     event->hides = upmu_perf_forbids(request->perf, request->caller, 1);
     return error;

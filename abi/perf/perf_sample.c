@@ -20,14 +20,25 @@
 
 /* ---- Sampling attributes ---- */
 
+/* Can a software event sample: a clock by ticks, a count of switches by the switches; without values of its group? */
+static bool software_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
+{
+    if (attr->sample_type & UPMU_PERF_SAMPLE_READ && attr->read_format & UPMU_PERF_READ_GROUP)
+        return false;
+    return attr->config == UPMU_PERF_SWITCHES || (attr->config <= UPMU_PERF_TASK_CLOCK && perf->tick_rate);
+}
+
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
     const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN;
 
     if (!attr->sample_period)
         return 0;
-    if (attr->type == UPMU_PERF_TYPE_SOFTWARE)
-        return attr->config < UPMU_PERF_ALIGNMENT_FAULTS ? -UPMU_PERF_EOPNOTSUPP : 0;
+    if (attr->type == UPMU_PERF_TYPE_SOFTWARE && attr->config >= UPMU_PERF_ALIGNMENT_FAULTS)
+        return 0; /* these never happen */
+    if (attr->type == UPMU_PERF_TYPE_SOFTWARE ? !software_samples(perf, attr)
+                                              : !upmu_machine_has_pmi(perf->machine) && !perf->tick_rate)
+        return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & ~known)
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & UPMU_PERF_SAMPLE_READ &&
@@ -49,7 +60,7 @@ uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t p
 
 bool upmu_perf_samples(const struct upmu_perf_event *event)
 {
-    return event->attr.period && !upmu_perf_is_software(event);
+    return event->attr.period && !upmu_perf_is_polled(event);
 }
 
 /* Does a sample of the event have the counts of its whole group? */
@@ -99,9 +110,12 @@ static uint64_t value_now(const struct upmu_overflow *overflow, const struct upm
 {
     struct upmu_perf_sum sum;
 
-    if (event->index != UPMU_PERF_NO_INDEX)
+    if (event->index == UPMU_PERF_NO_INDEX)
+        upmu_perf_soft_count(event, &sum);
+    else if (overflow->set)
         return event->stopped.value + upmu_overflow_value(overflow, event->index);
-    upmu_perf_soft_count(event, &sum);
+    else if (upmu_perf_count((struct upmu_perf_event *)(uintptr_t)event, &sum))
+        return event->stopped.value;
     return sum.value;
 }
 
@@ -131,6 +145,23 @@ static void put_read(struct upmu_perf_record *record, const struct upmu_overflow
         put_value(record, overflow, event, format);
 }
 
+/* Find the callers of code that a tick interrupted, as upmu_overflow_callers() does for an overflow. */
+static unsigned callers_of_tick(const struct upmu_callers *callers, const struct upmu_frame *frame,
+                                uint64_t *out_callers, unsigned capacity)
+{
+    uint64_t fp = callers && frame ? frame->fp : 0, next, back;
+    unsigned found = 0;
+
+    while (fp && found < capacity && found < callers->depth &&
+           callers->read(callers->context, fp, frame->user, &next, &back) && back) {
+        out_callers[found++] = back;
+        if (next <= fp)
+            break;
+        fp = next;
+    }
+    return found;
+}
+
 /*
  * Find the callers of the interrupted code, for the CPU's array. Returns the words of the chain: the mode, the
  * interrupted instruction and its callers; 0: the event excludes chains of this mode.
@@ -143,6 +174,8 @@ static unsigned chain_find(const struct upmu_overflow *overflow, const struct up
         return 0;
     if (event->attr.callers < 2u)
         return 2u;
+    if (!overflow->set)
+        return 2u + callers_of_tick(event->perf->callers, overflow->frame, callers, event->attr.callers - 1u);
     return 2u + upmu_overflow_callers(overflow, callers, event->attr.callers - 1u);
 }
 
@@ -205,8 +238,7 @@ static uint32_t mode_of(const struct upmu_overflow *overflow)
     return overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL;
 }
 
-/* Find out where an event of a session that runs on this CPU is now. */
-static void origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
+void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
 {
     const struct upmu_perf_task *task = event->of_task ? event->task : event->perf->cpus[event->cpu].running;
 
@@ -215,13 +247,13 @@ static void origin_find(const struct upmu_perf_event *event, uint64_t time_ns, s
     out_origin->time_ns = time_ns;
 }
 
-static void write_sample(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
+void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
 {
     struct upmu_perf_record record = {.event = upmu_perf_opened(event)};
     uint64_t parts = event->attr.sample_type, *callers;
     unsigned words = 0, chain = 0;
 
-    origin_find(event, overflow->time_ns, &record.origin);
+    upmu_perf_origin_find(event, overflow->time_ns, &record.origin);
     callers = event->perf->cpus[record.origin.cpu].callers;
     for (uint64_t rest = parts & ONE_WORD; rest; rest &= rest - 1u)
         words++;
@@ -264,19 +296,26 @@ static bool limit_ends(struct upmu_perf_event *event)
     return true;
 }
 
+bool upmu_perf_sample_told(struct upmu_perf_event *event)
+{
+    const struct upmu_perf *perf = event->perf;
+    bool ends = limit_ends(event);
+
+    if (perf->wake)
+        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
+    return ends;
+}
+
 static unsigned take_sample(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_perf_event *event = (struct upmu_perf_event *)(uintptr_t)upmu_overflow_event_id(overflow);
-    const struct upmu_perf *perf = event->perf;
-    bool ends;
 
     (void)state;
     (void)notify;
-    write_sample(event, overflow, period_ended(overflow, event));
-    ends = limit_ends(event);
-    if (perf->wake)
-        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
-    return ends ? UPMU_OVERFLOW_MASK : 0;
+    if (upmu_perf_throttles(event, overflow->time_ns))
+        return 0;
+    upmu_perf_sample_write(event, overflow, period_ended(overflow, event));
+    return upmu_perf_sample_told(event) ? UPMU_OVERFLOW_MASK : 0;
 }
 
 static const struct upmu_format sample_format = {.name = "perf", .overflow = take_sample};

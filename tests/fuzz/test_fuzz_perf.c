@@ -22,6 +22,7 @@
 #include "abi/perf/perf_soft.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_tick.c"
 
 #define CPUS PERF_KERNEL_CPUS
 #define TASKS 6u /* the first ones idle */
@@ -37,7 +38,8 @@
 #define TYPES                                                                                                          \
     (1u << UPMU_PERF_RECORD_MMAP | 1u << UPMU_PERF_RECORD_LOST | 1u << UPMU_PERF_RECORD_COMM |                         \
      1u << UPMU_PERF_RECORD_EXIT | 1u << UPMU_PERF_RECORD_FORK | 1u << UPMU_PERF_RECORD_SAMPLE |                       \
-     1u << UPMU_PERF_RECORD_MMAP2 | 1u << UPMU_PERF_RECORD_SWITCH)
+     1u << UPMU_PERF_RECORD_MMAP2 | 1u << UPMU_PERF_RECORD_SWITCH | 1u << UPMU_PERF_RECORD_SWITCH_CPU_WIDE |           \
+     1u << UPMU_PERF_RECORD_THROTTLE | 1u << UPMU_PERF_RECORD_UNTHROTTLE)
 
 /* What an event, or the copy of a child, is to have counted. */
 struct book {
@@ -104,6 +106,7 @@ static void set_up(void)
     perf_kernel.perf.copy_out = copy;
     perf_kernel.perf.find_task = find_task;
     perf_kernel.perf.event_of = event_of;
+    perf_kernel.perf.tick_rate = 5000;
     memset(event, 0, sizeof event);
     memset(ended, 0, sizeof ended);
     memset(books, 0, sizeof books);
@@ -164,7 +167,7 @@ static void check(unsigned file)
     struct book *own = book_of((int)file);
     uint64_t reading[3], expected = ended[file];
 
-    if (!own || event[file]->leader->failed)
+    if (!own || event[file]->leader->failed || event[file]->attr.type == UPMU_PERF_TYPE_SOFTWARE)
         return;
     for (unsigned i = 0; i < BOOKS; i++)
         if (books[i].used && books[i].file == (int)file)
@@ -336,6 +339,10 @@ static void open_event(struct fuzz_bytes *bytes)
     }
     if (choice & 32u)
         sample(&attr, bytes);
+    if (choice & 32u && modes & 128u) { /* a clock, or switches */
+        attr.type = UPMU_PERF_TYPE_SOFTWARE;
+        attr.config = target >> 5 & 3u;
+    }
     if (choice & 64u) /* anything, anywhere */
         ((uint8_t *)&attr)[fuzz_u8(bytes) % sizeof attr] ^= fuzz_u8(bytes);
     memcpy(program, &attr, sizeof attr);
@@ -351,7 +358,7 @@ static void open_event(struct fuzz_bytes *bytes)
         return;
     }
     opened = event[file]->id;
-    if (attr.type != UPMU_PERF_TYPE_HARDWARE || attr.config != 1 ||
+    if ((attr.type == UPMU_PERF_TYPE_HARDWARE ? attr.config != 1 : attr.type != UPMU_PERF_TYPE_SOFTWARE) ||
         attr.read_format != (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING) || attr.flags & UPMU_PERF_PINNED ||
         (attr.sample_period && !(attr.sample_type & UPMU_PERF_SAMPLE_IDENTIFIER)) ||
         (choice & 1u && !(choice & 128u) && !leader)) {
@@ -586,6 +593,9 @@ static void step(struct fuzz_bytes *bytes)
     case 8:
         upmu_sim_switch_cpu(&perf_kernel.sim, argument & 1u);
         FUZZ_CHECK(upmu_cpu_tick(&perf_kernel.cpu[argument & 1u]) == UPMU_OK, "tick");
+        upmu_sim_advance_ns(&perf_kernel.sim, argument);
+        upmu_perf_tick(&perf_kernel.perf, argument & 1u,
+                       argument & 4u ? &(struct upmu_frame){.ip = 1, .user = argument & 8u} : NULL);
         break;
     case 9:
         map_event(file, argument >> 4);

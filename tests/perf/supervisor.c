@@ -160,6 +160,7 @@ static void machine_make(const char *model)
     if (missing)
         die(missing);
     perf_kernel.perf.paranoid = 2;
+    perf_kernel.perf.tick_rate = 1000000000u / (TICK_INSTRUCTIONS * INSTRUCTION_NS);
     perf_kernel.perf.copy_in = copy_in;
     perf_kernel.perf.copy_out = copy_out;
     perf_kernel.perf.find_task = find_task;
@@ -265,8 +266,13 @@ static void step_done(struct task *task)
                                                                .sp = registers.rsp});
     if (truth_file && task->executed)
         fprintf(truth_file, "%llx\n", registers.rip);
-    if (++task->instructions % TICK_INSTRUCTIONS == 0 && upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
-        die("tick");
+    if (++task->instructions % TICK_INSTRUCTIONS == 0) {
+        if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
+            die("tick");
+        upmu_perf_tick(
+            &perf_kernel.perf, 0,
+            &(struct upmu_frame){.ip = registers.rip, .sp = registers.rsp, .fp = registers.rbp, .user = true});
+    }
     code_fetch(task, registers.rip);
 }
 

@@ -202,6 +202,32 @@ def perf_records_in_other_ways():
 
 
 @check
+def perf_samples_clocks_by_ticks():
+    """A tick comes with each 50th instruction, and a clock's period of 1 ms ends with each 500th one."""
+    complaints = []
+    for name in "cpu-clock", "task-clock":
+        _, truth, _ = recorded("-c", "1000000", "-e", f"{name}:u", program="loop")
+        found = told("script", "-F", "ip,period").split()
+        expected = [word for ip in truth[499::500] for word in ("1000000", ip)]
+        complaints += [] if found == expected and len(found) == 8 else [f"{name}: {found}, not {expected}"]
+    return complaints
+
+
+@check
+def perf_is_told_of_throttling_and_switches():
+    recorded("-c", "5", "-e", "instructions:u", program="loop")  # ten overflows a tick; nine samples may be taken
+    kinds = re.findall(r"PERF_RECORD_(THROTTLE|UNTHROTTLE|SAMPLE)", told("script", "-D"))
+    complaints = [] if kinds[8:12] == ["SAMPLE", "THROTTLE", "UNTHROTTLE", "SAMPLE"] else [f"throttled: {kinds[:15]}"]
+    recorded("-a", "--switch-events", "-c", "500", "-e", "instructions:u", program="loop")
+    text = told("script", "--show-switch-events", "-F", "comm,tid,cpu,event")
+    kinds = re.findall(r"^ *(\S+) .*PERF_RECORD_SWITCH_CPU_WIDE (IN|OUT) +(?:preempt )?(?:prev|next) pid/tid: +(\d+)",
+                       text, re.M)
+    if not any(name == "loop" and kind == "OUT" for name, kind, _ in kinds):
+        complaints.append(f"switches: {kinds}: {text[:600]}")
+    return complaints
+
+
+@check
 def perf_finds_functions_programs_and_children():
     _, truth, _ = recorded("-c", "10", "-e", "instructions:u")
     shares = {symbol: float(share) for share, symbol in
