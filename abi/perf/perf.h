@@ -143,6 +143,16 @@ struct upmu_perf {
        alone. */
     const struct upmu_callers *callers;
     /*
+     * Registers of a program that samples can have: bits with perf's numbers for this architecture.  All frames that
+     * the host gives, to upmu_pmi_handle() and upmu_perf_tick(), have them with these numbers (upmu_frame.registers).
+     */
+    uint64_t registers;
+    /*
+     * Copy `bytes` bytes of the interrupted program's stack, from this address up, without waiting.  Return how many
+     * could be read; 0: none.  NULL: samples have no stacks.  Context: nmi.
+     */
+    size_t (*read_stack)(void *context, uint64_t address, void *to, size_t bytes);
+    /*
      * Return the event that a descriptor of the caller is for; NULL: the descriptor is of something else, or there is
      * none.
      */
@@ -167,15 +177,17 @@ struct upmu_perf {
 
 /* Attributes that an event keeps: fields of struct upmu_perf_attr. */
 struct upmu_perf_kept {
-    uint32_t type;
-    int32_t clockid;
+    uint16_t type; /* all bits set: one that does not fit, which no PMU has */
+    int8_t clockid;
+    uint8_t read_format;
+    uint32_t wakeup;
     uint64_t config;
     uint64_t period; /* sample_period; 0: the event does not sample */
     uint64_t flags;
     uint32_t sample_type;
-    uint32_t wakeup;
-    uint16_t callers; /* sample_max_stack, or the limit where that is 0 */
-    uint8_t read_format;
+    uint32_t regs_user, regs_intr;
+    uint16_t stack_user; /* bytes */
+    uint16_t callers;    /* sample_max_stack, or the limit where that is 0 */
 };
 
 /* The present period of an event that samples. */

@@ -292,6 +292,18 @@ static inline void upmu_perf_ring_word(struct upmu_perf_cursor *cursor, uint64_t
     cursor->at += sizeof word;
 }
 
+/* Return where the next `most` bytes of a record are written, or as many (*out_bytes) as stand in one piece. */
+static inline uint8_t *upmu_perf_ring_span(struct upmu_perf_cursor *cursor, uint32_t most, uint32_t *out_bytes)
+{
+    uintptr_t at = cursor->at & (cursor->ring->bytes - 1u);
+    uint32_t left = UPMU_PERF_PAGE_BYTES - (uint32_t)(at % UPMU_PERF_PAGE_BYTES);
+    uint8_t *page = cursor->ring->pages[1u + at / UPMU_PERF_PAGE_BYTES];
+
+    *out_bytes = most < left ? most : left;
+    cursor->at += *out_bytes;
+    return page + at % UPMU_PERF_PAGE_BYTES;
+}
+
 /*
  * End the record that was begun last, and publish it if it interrupted no other one.  Returns true: the watermark is
  * passed, and the program is to be woken.
@@ -384,6 +396,29 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
  * allowed, the event is disabled, and its session is to stop.
  */
 bool upmu_perf_sample_told(struct upmu_perf_event *event);
+
+/* ---- perf_state.c: registers and stacks in samples ---- */
+
+/* What is known of the interrupted code. */
+struct upmu_perf_state {
+    const struct upmu_frame *frame; /* NULL: nothing */
+    uint32_t stack_bytes;           /* of the stack, that a sample has */
+    bool has, has_user;             /* its registers are known; and it was user mode */
+};
+
+/* Refuse with -EOPNOTSUPP registers that the host does not have, and stacks without its hook. */
+int upmu_perf_state_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
+
+/*
+ * Find out what a sample has of the state.  `others`: its other words.  Returns the words of all that; a stack is cut
+ * where the record would be too long.
+ */
+unsigned upmu_perf_state_find(const struct upmu_perf_event *event, const struct upmu_frame *frame, unsigned others,
+                              struct upmu_perf_state *out_state);
+
+/* Write the parts of a sample: the user's registers and stack, which stand before the access; the interrupted ones. */
+void upmu_perf_state_user(struct upmu_perf_record *record, const struct upmu_perf_state *state);
+void upmu_perf_state_interrupted(struct upmu_perf_record *record, const struct upmu_perf_state *state);
 
 /* ---- perf_tick.c: samples that no overflow takes, and throttling ---- */
 

@@ -191,14 +191,18 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
     int error = request->flags & ~UPMU_PERF_OPEN_FLAGS ? -UPMU_PERF_EINVAL
                                                        : upmu_perf_attr_copy(request->perf, user_attr, &request->attr);
 
-    event->attr = (struct upmu_perf_kept){.type = request->attr.type,
-                                          .clockid = request->attr.clockid,
-                                          .config = request->attr.config,
-                                          .sample_type = (uint32_t)request->attr.sample_type,
-                                          .period = request->attr.sample_period,
-                                          .read_format = (uint8_t)request->attr.read_format,
-                                          .flags = request->attr.flags,
-                                          .wakeup = request->attr.wakeup};
+    event->attr =
+        (struct upmu_perf_kept){.type = request->attr.type < UINT16_MAX ? (uint16_t)request->attr.type : UINT16_MAX,
+                                .clockid = (int8_t)request->attr.clockid,
+                                .config = request->attr.config,
+                                .sample_type = (uint32_t)request->attr.sample_type,
+                                .period = request->attr.sample_period,
+                                .read_format = (uint8_t)request->attr.read_format,
+                                .flags = request->attr.flags,
+                                .wakeup = request->attr.wakeup,
+                                .regs_user = (uint32_t)request->attr.sample_regs_user,
+                                .regs_intr = (uint32_t)request->attr.sample_regs_intr,
+                                .stack_user = (uint16_t)request->attr.sample_stack_user};
     if (!error)
         error = upmu_perf_attr_check(request->perf, request->caller, &request->attr);
     if (!error)

@@ -30,7 +30,8 @@ static bool software_samples(const struct upmu_perf *perf, const struct upmu_per
 
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN;
+    const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN | UPMU_PERF_SAMPLE_REGS_USER |
+                           UPMU_PERF_SAMPLE_STACK_USER | UPMU_PERF_SAMPLE_REGS_INTR;
 
     if (!attr->sample_period)
         return 0;
@@ -39,7 +40,7 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
     if (attr->type == UPMU_PERF_TYPE_SOFTWARE ? !software_samples(perf, attr)
                                               : !upmu_machine_has_pmi(perf->machine) && !perf->tick_rate)
         return -UPMU_PERF_EOPNOTSUPP;
-    if (attr->sample_type & ~known)
+    if (attr->sample_type & ~known || upmu_perf_state_check(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & UPMU_PERF_SAMPLE_READ &&
         attr->read_format & (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING))
@@ -250,6 +251,7 @@ void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns
 void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
 {
     struct upmu_perf_record record = {.event = upmu_perf_opened(event)};
+    struct upmu_perf_state state;
     uint64_t parts = event->attr.sample_type, *callers;
     unsigned words = 0, chain = 0;
 
@@ -263,6 +265,7 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         chain = chain_find(overflow, event, callers);
         words += 1u + chain;
     }
+    words += upmu_perf_state_find(event, overflow->frame, words, &state);
     if (!upmu_perf_record_begin(&record, UPMU_PERF_RECORD_SAMPLE, mode_of(overflow), words))
         return;
     put_words(&record, overflow, period);
@@ -270,7 +273,9 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         put_read(&record, overflow, event);
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
+    upmu_perf_state_user(&record, &state);
     put_access(&record);
+    upmu_perf_state_interrupted(&record, &state);
     upmu_perf_record_end(&record, UPMU_PERF_RECORD_SAMPLE);
 }
 

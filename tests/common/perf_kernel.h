@@ -24,8 +24,10 @@ struct perf_kernel {
     struct upmu_perf perf;
     struct upmu_perf_cpu perf_cpu[PERF_KERNEL_CPUS];
     struct upmu_perf_task *running[PERF_KERNEL_CPUS];
-    unsigned takes;     /* how often take() still has memory */
-    size_t taken_bytes; /* not given back */
+    unsigned takes;            /* how often take() still has memory */
+    size_t taken_bytes;        /* not given back */
+    const uint64_t *registers; /* of the code that is interrupted, or NULL */
+    uint64_t register_mask;
 };
 
 static struct perf_kernel perf_kernel;
@@ -71,7 +73,11 @@ static void perf_kernel_give(void *context, void *memory, size_t bytes)
 
 static void perf_kernel_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
-    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+    const struct upmu_frame frame = {.ip = interrupt->ip,
+                                     .sp = interrupt->sp,
+                                     .user = interrupt->user,
+                                     .registers = perf_kernel.registers,
+                                     .register_mask = perf_kernel.register_mask};
 
     (void)sim;
     (void)upmu_pmi_handle(&perf_kernel.cpu[cpu], &frame);

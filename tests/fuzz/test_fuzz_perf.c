@@ -20,6 +20,7 @@
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_tick.c"
@@ -63,6 +64,7 @@ struct mapping {
 };
 
 static struct mapping mappings[FILES];
+static const uint64_t registers[3] = {7, 8, 9};
 static uint64_t opened; /* events that were ever opened: their identities are 1 to this */
 static bool refreshed;  /* limits of overflows disable events at times that the books do not know */
 static struct upmu_perf_task task[TASKS];
@@ -97,6 +99,14 @@ static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file
     return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
+/* The program's stack: a part of it can be read. */
+static size_t read_stack(void *nothing, uint64_t address, void *to, size_t bytes)
+{
+    (void)nothing;
+    memset(to, (int)(address & 0xffu), bytes / 2u + 1u);
+    return address & 8u ? bytes : bytes / 2u;
+}
+
 static void set_up(void)
 {
     const char *missing = perf_kernel_set_up(upmu_sim_profile("skl"), task, TAKES);
@@ -107,6 +117,10 @@ static void set_up(void)
     perf_kernel.perf.find_task = find_task;
     perf_kernel.perf.event_of = event_of;
     perf_kernel.perf.tick_rate = 5000;
+    perf_kernel.perf.registers = 15;
+    perf_kernel.perf.read_stack = read_stack;
+    perf_kernel.registers = registers;
+    perf_kernel.register_mask = 7;
     memset(event, 0, sizeof event);
     memset(ended, 0, sizeof ended);
     memset(books, 0, sizeof books);
@@ -306,6 +320,12 @@ static void sample(struct upmu_perf_attr *attr, struct fuzz_bytes *bytes)
     attr->sample_period = 1u + fuzz_u8(bytes) % 64u;
     attr->sample_type = UPMU_PERF_SAMPLE_IDENTIFIER | (parts & (0xffu & ~UPMU_PERF_SAMPLE_READ));
     attr->wakeup = wishes & 1u;
+    if (parts & UPMU_PERF_SAMPLE_READ) {
+        attr->sample_type |= UPMU_PERF_SAMPLE_REGS_USER | UPMU_PERF_SAMPLE_STACK_USER | UPMU_PERF_SAMPLE_REGS_INTR;
+        attr->sample_regs_user = 1u | (wishes & 15u);
+        attr->sample_regs_intr = 1u;
+        attr->sample_stack_user = wishes & 16u ? 4096u + 8u * parts : wishes & 0xf8u;
+    }
     attr->flags |= (wishes & 2u ? UPMU_PERF_SAMPLE_ID_ALL : 0) |
                    (wishes & 4u ? UPMU_PERF_COMM | UPMU_PERF_MMAP | UPMU_PERF_MMAP2 | UPMU_PERF_MMAP_DATA : 0) |
                    (wishes & 8u ? UPMU_PERF_CONTEXT_SWITCH | UPMU_PERF_TASK : 0) |
@@ -594,8 +614,11 @@ static void step(struct fuzz_bytes *bytes)
         upmu_sim_switch_cpu(&perf_kernel.sim, argument & 1u);
         FUZZ_CHECK(upmu_cpu_tick(&perf_kernel.cpu[argument & 1u]) == UPMU_OK, "tick");
         upmu_sim_advance_ns(&perf_kernel.sim, argument);
-        upmu_perf_tick(&perf_kernel.perf, argument & 1u,
-                       argument & 4u ? &(struct upmu_frame){.ip = 1, .user = argument & 8u} : NULL);
+        upmu_perf_tick(
+            &perf_kernel.perf, argument & 1u,
+            argument & 4u
+                ? &(struct upmu_frame){.ip = 1, .user = argument & 8u, .registers = registers, .register_mask = 7}
+                : NULL);
         break;
     case 9:
         map_event(file, argument >> 4);

@@ -145,6 +145,33 @@ static struct upmu_perf_event *event_of(void *context, uint32_t of, int number)
     return file ? file->event : NULL;
 }
 
+/* Perf's numbers of registers (asm/perf_regs.h). */
+#define REGISTERS 0xff0fffu
+static uint64_t values[24];
+
+static void registers_keep(const struct user_regs_struct *r)
+{
+    const uint64_t general[] = {r->rax, r->rbx, r->rcx, r->rdx,    r->rsi, r->rdi,
+                                r->rbp, r->rsp, r->rip, r->eflags, r->cs,  r->ss};
+    const uint64_t added[] = {r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+
+    memcpy(values, general, sizeof general);
+    memcpy(values + 16, added, sizeof added);
+    perf_kernel.registers = values;
+    perf_kernel.register_mask = REGISTERS;
+}
+
+/* Read the stack of the task that runs on CPU 0. */
+static size_t read_stack(void *context, uint64_t address, void *to, size_t bytes)
+{
+    const struct task *task = (const struct task *)perf_kernel.running[0];
+    struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
+    ssize_t found = process_vm_readv(task->id, &here, 1, &there, 1, 0);
+
+    (void)context;
+    return found > 0 ? (size_t)found : 0;
+}
+
 static void machine_make(const char *model)
 {
     const struct upmu_sim_profile *profile = upmu_sim_profile(model);
@@ -160,6 +187,8 @@ static void machine_make(const char *model)
     if (missing)
         die(missing);
     perf_kernel.perf.paranoid = 2;
+    perf_kernel.perf.registers = REGISTERS;
+    perf_kernel.perf.read_stack = read_stack;
     perf_kernel.perf.tick_rate = 1000000000u / (TICK_INSTRUCTIONS * INSTRUCTION_NS);
     perf_kernel.perf.copy_in = copy_in;
     perf_kernel.perf.copy_out = copy_out;
@@ -256,6 +285,7 @@ static void step_done(struct task *task)
     if (ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;
     run_on_model(&task->perf);
+    registers_keep(&registers);
     upmu_sim_advance_ns(&perf_kernel.sim, INSTRUCTION_NS);
     upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = 1,
                                                                .cycles = 2,
@@ -269,9 +299,13 @@ static void step_done(struct task *task)
     if (++task->instructions % TICK_INSTRUCTIONS == 0) {
         if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
             die("tick");
-        upmu_perf_tick(
-            &perf_kernel.perf, 0,
-            &(struct upmu_frame){.ip = registers.rip, .sp = registers.rsp, .fp = registers.rbp, .user = true});
+        upmu_perf_tick(&perf_kernel.perf, 0,
+                       &(struct upmu_frame){.ip = registers.rip,
+                                            .sp = registers.rsp,
+                                            .fp = registers.rbp,
+                                            .user = true,
+                                            .registers = values,
+                                            .register_mask = REGISTERS});
     }
     code_fetch(task, registers.rip);
 }

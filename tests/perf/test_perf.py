@@ -228,6 +228,20 @@ def perf_is_told_of_throttling_and_switches():
 
 
 @check
+def perf_reads_registers_and_unwinds_stacks():
+    _, truth, _ = recorded("--user-regs=ip,sp,ax", "-c", "100", "-e", "instructions:u")
+    found = re.findall(r"ABI:2 +AX:0x[0-9a-f]+ +SP:0x7f[0-9a-f]+ +IP:0x([0-9a-f]+)", told("script", "-F", "ip,uregs"))
+    complaints = [] if found == truth[99::100] else [f"registers: {found[:4]}: {told('script', '-F', 'ip,uregs')[:300]}"]
+    recorded("--call-graph", "dwarf,512", "-c", "100", "-e", "instructions:u")
+    chains = re.findall(r"^\s*[0-9a-f]+ inner[^\n]*\n\s+[0-9a-f]+ outer[^\n]*\n\s+[0-9a-f]+ _start",
+                        told("script", "-F", "ip,sym"), re.M)
+    expected = told("script", "-F", "ip,sym", "-G").count("inner")
+    if len(chains) != expected or expected < 20:
+        complaints.append(f"stacks: {len(chains)} chains of {expected}: {told('script', '-F', 'ip,sym')[:400]}")
+    return complaints
+
+
+@check
 def perf_finds_functions_programs_and_children():
     _, truth, _ = recorded("-c", "10", "-e", "instructions:u")
     shares = {symbol: float(share) for share, symbol in

@@ -17,6 +17,7 @@
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_tick.c"
@@ -103,7 +104,9 @@ static void a_tick_allows_as_many_samples_as_the_engine(void **state)
     file = open_task(attr_of(INSTRUCTIONS, 10, 0, USER_ONLY));
     map(file, 0);
     perf_switch(0, 0);
-    for (unsigned i = 0; i < 333; i++) {
+    for (unsigned i = 0; i < 500; i++) { /* 167 in one tick, 333 in the next one */
+        if (i == 167)
+            tick(NULL);
         perf_work(0, true, 10);
         take_type(0, UPMU_PERF_RECORD_SAMPLE);
     }
@@ -382,6 +385,157 @@ static void software_samples_that_this_layer_lacks_are_refused(void **state)
     perf_host_end();
 }
 
+/* ---- Registers and stacks ---- */
+
+#define STACK_AT UINT64_C(0x7000)
+#define STATE (UPMU_PERF_SAMPLE_REGS_USER | UPMU_PERF_SAMPLE_STACK_USER | UPMU_PERF_SAMPLE_REGS_INTR)
+
+static size_t stack_readable; /* bytes of the stack */
+
+/* Each byte of the stack is the low byte of its address. */
+static size_t read_bytes(void *context, uint64_t address, void *to, size_t bytes)
+{
+    uint64_t left = STACK_AT + stack_readable - address;
+
+    (void)context;
+    if (address < STACK_AT || address > STACK_AT + stack_readable)
+        return 0;
+    if (bytes > left)
+        bytes = (size_t)left;
+    for (size_t i = 0; i < bytes; i++)
+        ((uint8_t *)to)[i] = (uint8_t)(address + i);
+    return bytes;
+}
+
+static uint64_t stack_word(uint64_t at)
+{
+    uint64_t word = 0;
+
+    for (unsigned i = 8; i-- > 0;)
+        word = word << 8 | ((at + i) & 0xff);
+    return word;
+}
+
+static void a_sample_has_registers_and_stack(void **state)
+{
+    const uint64_t registers[] = {0xa0, 0xb1, 0xc2, 0xd3};
+    struct upmu_frame frame = {.ip = 1, .sp = STACK_AT, .registers = registers, .register_mask = 11};
+    struct upmu_perf_attr attr = software(UPMU_PERF_CPU_CLOCK, 100, STATE | UPMU_PERF_SAMPLE_WEIGHT, 0);
+    int file;
+
+    (void)state;
+    set_up();
+    perf_host.perf.tick_rate = 1000;
+    perf_host.perf.registers = 15;
+    perf_host.perf.read_stack = read_bytes;
+    attr.sample_regs_user = 9;
+    attr.sample_regs_intr = 6;
+    attr.sample_stack_user = 24;
+    stack_readable = 20;
+    file = open_task(attr);
+    map(file, 0);
+    perf_switch(0, 0);
+    frame.user = true;
+    upmu_sim_advance_ns(&perf_host.host.sim, 100);
+    tick(&frame);
+    take_sample_of(0, 1 + 3 + 5 + 1 + 3);
+    assert_int_equal(record.word[0], sizeof(void *) / 4); /* REGS_USER: registers of this width */
+    assert_int_equal(record.word[1], 0xa0);
+    assert_int_equal(record.word[2], 0xd3);
+    assert_int_equal(record.word[3], 24); /* STACK_USER */
+    assert_int_equal(record.word[4], stack_word(STACK_AT));
+    assert_int_equal(record.word[5], stack_word(STACK_AT + 8));
+    assert_int_equal(record.word[6], stack_word(STACK_AT + 16) & 0xffffffff); /* four bytes cannot be read */
+    assert_int_equal(record.word[7], 20);
+    assert_int_equal(record.word[8], 0); /* WEIGHT */
+    assert_int_equal(record.word[9], sizeof(void *) / 4);
+    assert_int_equal(record.word[10], 0xb1);
+    assert_int_equal(record.word[11], 0); /* a register that this frame lacks */
+    frame.user = false;
+    upmu_sim_advance_ns(&perf_host.host.sim, 100);
+    tick(&frame); /* the kernel: no user's state */
+    take_sample_of(0, 1 + 1 + 1 + 1 + 3);
+    assert_int_equal(record.word[0], 0);
+    assert_int_equal(record.word[1], 0);
+    assert_int_equal(record.word[4], 0xb1);
+    perf_host.event[0].hides = true;
+    upmu_sim_advance_ns(&perf_host.host.sim, 100);
+    tick(&frame); /* the kernel's registers are hidden */
+    take_sample_of(0, 1 + 1 + 1 + 1 + 1);
+    assert_int_equal(record.word[3], 0);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
+/* Stacks that end in another page than they begin, and one that a record cannot hold. */
+static void a_stack_fits_into_its_record(void **state)
+{
+    const struct upmu_frame frame = {.ip = 1, .sp = STACK_AT, .user = true};
+    struct upmu_perf_attr attr = software(UPMU_PERF_CPU_CLOCK, 100, UPMU_PERF_SAMPLE_STACK_USER, 0);
+    static uint64_t pages[33][UPMU_PERF_PAGE_BYTES / 8];
+    void *addresses[33];
+    int file;
+
+    (void)state;
+    set_up();
+    perf_host.perf.tick_rate = 1000;
+    perf_host.perf.read_stack = read_bytes;
+    stack_readable = 100000;
+    attr.sample_stack_user = 65528;
+    file = open_task(attr);
+    for (unsigned i = 0; i < 33; i++)
+        addresses[i] = pages[i];
+    assert_int_equal(upmu_perf_map(perf_event(file), addresses, 33, true), 0);
+    perf_switch(0, 0);
+    for (unsigned round = 0; round < 3; round++) {
+        uint64_t begin = round * 65528 / 8, size;
+        uint64_t *data = pages[1];
+
+        upmu_sim_advance_ns(&perf_host.host.sim, 100);
+        tick(&frame);
+        size = data[(begin + 1) % 16384];
+        assert_int_equal(data[begin % 16384] >> 48, 65528, round);
+        assert_int_equal(size, 65528 - 24, round);
+        for (uint64_t i = 0; i < size / 8; i++)
+            assert_int_equal(data[(begin + 2 + i) % 16384], stack_word(STACK_AT + 8 * i), i);
+        assert_int_equal(data[(begin + 2 + size / 8) % 16384], size, round);
+        ((struct upmu_perf_page *)addresses[0])->tail.whole = ((struct upmu_perf_page *)addresses[0])->head.whole;
+    }
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
+static void a_host_without_registers_or_stacks_refuses_them(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, 0, USER_ONLY);
+    int file;
+
+    (void)state;
+    set_up();
+    perf_host.perf.registers = 3;
+    attr.sample_regs_user = 4;
+    attr.sample_regs_intr = 4;
+    attr.sample_stack_user = 8;
+    for (unsigned bit = 0; bit < 25; bit++) {
+        attr.sample_type = STATE & UINT64_C(1) << bit;
+        if (!attr.sample_type)
+            continue;
+        perf_host.perf.registers = 3;
+        perf_host.perf.read_stack = NULL;
+        assert_int_equal(open_task(attr), -UPMU_PERF_EOPNOTSUPP, bit);
+        perf_host.perf.registers = 4;
+        perf_host.perf.read_stack = read_bytes;
+        file = open_task(attr);
+        assert_compare(file, >, 0);
+        map(file, 0);
+        run_task(100, 0);
+        take_sample_of(0, 2 + 2 * (attr.sample_type == UPMU_PERF_SAMPLE_STACK_USER)); /* the frame has no registers */
+        assert_int_equal(record.word[0], 8 * (attr.sample_type == UPMU_PERF_SAMPLE_STACK_USER), bit);
+        perf_close(file);
+    }
+    perf_host_end();
+}
+
 /* ---- Switches of a CPU ---- */
 
 static void switches_of_a_cpu_tell_the_other_task(void **state)
@@ -481,6 +635,9 @@ int main(void)
         cmocka_unit_test(each_nth_switch_is_sampled),
         cmocka_unit_test(without_interrupts_ticks_sample),
         cmocka_unit_test(software_samples_that_this_layer_lacks_are_refused),
+        cmocka_unit_test(a_sample_has_registers_and_stack),
+        cmocka_unit_test(a_stack_fits_into_its_record),
+        cmocka_unit_test(a_host_without_registers_or_stacks_refuses_them),
         cmocka_unit_test(switches_of_a_cpu_tell_the_other_task),
         cmocka_unit_test(no_event_goes_while_a_switch_looks_at_it),
     };
