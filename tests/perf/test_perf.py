@@ -6,6 +6,7 @@ tests/perf/supervisor.c answers its calls and executes the programs that it coun
 known: the supervisor's log has the instructions of each process.  Class of mistake: an interface that our own tests
 accept and that perf reads otherwise.
 """
+import glob
 import os
 import re
 import shutil
@@ -279,6 +280,21 @@ def a_kernel_refuses_what_it_refused_when_it_was_recorded():
         complaints += [f"{rights}: seed {seed}: {ours}, recorded {theirs}" for seed, (ours, theirs) in
                        enumerate(zip(here[2].split(), recorded)) if ours != theirs]
     return complaints
+
+
+@check
+def each_difference_from_linux_has_its_test():
+    """docs/PERF.md: each row of its table names a test that runs."""
+    with open("docs/PERF.md", encoding="utf-8") as file:
+        table = file.read().partition("## What differs from Linux")[2].partition("\n## ")[0]
+    known = set()
+    for path in glob.glob("tests/unit/ports/test_*perf*.c"):
+        with open(path, encoding="utf-8") as file:
+            known |= set(re.findall(r"cmocka_unit_test\((\w+)\)", file.read()))
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    complaints = [f"{cells[0]}: {cells[-1]}" for cells in rows
+                  if len(cells) != 4 or cells[3].strip("`") not in known]
+    return complaints + ([] if len(rows) > 20 else [f"{len(rows)} rows"])
 
 
 if __name__ == "__main__":

@@ -261,7 +261,7 @@ static void a_clocks_sample_has_callers_and_hides_the_kernel(void **state)
 
 static void each_nth_switch_is_sampled(void **state)
 {
-    struct upmu_perf_attr attr = software(UPMU_PERF_SWITCHES, 2, UPMU_PERF_SAMPLE_TID | UPMU_PERF_SAMPLE_PERIOD, 0);
+    struct upmu_perf_attr attr = software(UPMU_PERF_SWITCHES, 2, UPMU_PERF_SAMPLE_TID | IP_AND_PERIOD, 0);
     int of_task, of_cpu;
 
     (void)state;
@@ -274,16 +274,18 @@ static void each_nth_switch_is_sampled(void **state)
     of_cpu = perf_open(&attr, -1, 0, -1, 0);
     map(of_cpu, 1);
     run_task(1, 1);
-    take_sample_of(0, 3);
-    assert_int_equal(record.word[0], 17 | UINT64_C(18) << 32);
-    assert_int_equal(record.word[1], 2);
-    take_sample_of(1, 3);
-    assert_int_equal(record.word[0], 17 | UINT64_C(18) << 32); /* the task that stops: 2, then 0 */
+    take_sample_of(0, 4);
+    assert_int_equal(record.misc, UPMU_PERF_MISC_KERNEL);
+    assert_int_equal(record.word[0], 0); /* IP */
+    assert_int_equal(record.word[1], 17 | UINT64_C(18) << 32);
+    assert_int_equal(record.word[2], 2);
+    take_sample_of(1, 4);
+    assert_int_equal(record.word[1], 17 | UINT64_C(18) << 32); /* the task that stops: 2, then 0 */
     assert_false(take(1));
     assert_int_equal(perf_ioctl(of_task, UPMU_PERF_IOC_REFRESH, 1), 0);
     for (unsigned i = 0; i < 6; i++)
         run_task(1, 1);
-    take_sample_of(0, 3);
+    take_sample_of(0, 4);
     assert_false(take(0));
     assert_int_equal(count_of(of_task), 4);
     perf_host_end();
