@@ -326,7 +326,8 @@ typedef void upmu_perf_emit(void *context, const char *path, const char *text);
 /*
  * Call `emit` for each file that programs read about events: below /sys/bus/event_source/devices the PMU of the first
  * CPU, with the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.
- * Call the function again when `paranoid` or a limit has changed.
+ * A hybrid has a PMU for each type of core, with the list of its online CPUs (as many ranges as 96 bytes hold).  Call
+ * the function again when `paranoid`, a limit or that list has changed.
  *
  * Context: any.
  */

@@ -71,6 +71,16 @@ struct upmu_perf_text {
     unsigned length;
 };
 
+/*
+ * Return the number by which programs name a core type's PMU (upmu_perf_attr.type, and the high half of config), of
+ * those of upmu_machine_pmu(): UPMU_PERF_TYPE_RAW for the PMU of large cores, or of all; UPMU_PERF_TYPE_OTHER and above
+ * for others of a hybrid.
+ */
+uint32_t upmu_perf_pmu_type(const struct upmu_perf *perf, unsigned index);
+
+/* Is the machine a hybrid: do its CPUs have several types of cores, and say so? */
+bool upmu_perf_is_hybrid(const struct upmu_perf *perf);
+
 /* Have raw words of this PMU the layout of Intel's and AMD's selects? */
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 

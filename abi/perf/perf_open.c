@@ -21,16 +21,34 @@ struct request {
     bool may;                       /* find_task() says that the caller may observe the task */
 };
 
+/* Return the type of the PMU that attributes name; 0: any PMU may count the event. */
+static uint64_t type_of_pmu(const struct upmu_perf_attr *attr)
+{
+    return attr->type == UPMU_PERF_TYPE_HARDWARE || attr->type == UPMU_PERF_TYPE_CACHE ? attr->config >> 32
+                                                                                       : attr->type;
+}
+
 /*
- * Return the PMU that counts a hardware event: that of the request's CPU, or the machine's first one if the request
- * names no CPU or one that is offline; NULL: there is none.
+ * Return the PMU that counts a hardware event; NULL: there is none. Where no type of core is named, the PMU is that of
+ * the request's CPU, or the machine's first one if the request names no CPU or one that is offline. A CPU of another
+ * type than the named one has no such PMU (Linux 6.12 arch/x86/events/core.c, x86_pmu_event_init()).
  */
 static const struct upmu_pmu *pmu_of(const struct request *request)
 {
     const struct upmu_perf *perf = request->perf;
     const struct upmu_cpu *cpu = request->cpu >= 0 ? perf->cpus[request->cpu].cpu : NULL;
+    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
+    uint64_t type = type_of_pmu(&request->attr);
 
-    return cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
+    if (!type || !pmu || !upmu_perf_is_hybrid(perf))
+        return type && type != UPMU_PERF_TYPE_RAW ? NULL : pmu;
+    for (unsigned i = 0; i < UPMU_CORE_TYPES; i++) {
+        const struct upmu_pmu *named = upmu_machine_pmu(perf->machine, i);
+
+        if (named && upmu_perf_pmu_type(perf, i) == type)
+            return cpu && pmu != named ? NULL : named;
+    }
+    return NULL;
 }
 
 /*
@@ -108,9 +126,7 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     const struct upmu_pmu *pmu = pmu_of(request);
     int error;
 
-    if (attr->type > UPMU_PERF_TYPE_RAW || attr->type == UPMU_PERF_TYPE_TRACEPOINT || !pmu)
-        return -UPMU_PERF_ENOENT;
-    if (attr->type != UPMU_PERF_TYPE_RAW && attr->config >> 32 && attr->config >> 32 != UPMU_PERF_TYPE_RAW)
+    if (!pmu)
         return -UPMU_PERF_ENOENT;
     if (attr->config3)
         return -UPMU_PERF_EINVAL;

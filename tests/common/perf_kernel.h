@@ -31,6 +31,7 @@ struct perf_kernel {
 };
 
 static struct perf_kernel perf_kernel;
+static const struct upmu_sim_profile *perf_kernel_second; /* model of the CPUs but the first, of a hybrid; or NULL */
 
 static struct upmu_cpu *perf_kernel_task_cpu(void *context, struct upmu_perf_task *task)
 {
@@ -94,6 +95,8 @@ static const char *perf_kernel_set_up(const struct upmu_sim_profile *model, stru
 
     memset(kernel, 0, sizeof *kernel);
     upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
+    for (unsigned i = 1; perf_kernel_second && i < PERF_KERNEL_CPUS; i++)
+        upmu_sim_set_profile(&kernel->sim, i, perf_kernel_second);
     kernel->sim.deliver = perf_kernel_deliver;
     upmu_domain_init(&kernel->domain, UPMU_SCOPE_CORE);
     if (upmu_machine_init(&kernel->machine, upmu_sim_port(&kernel->sim)) != UPMU_OK)

@@ -4,8 +4,9 @@
  * silicon model, for the program and all that it starts; their instructions drive the model, by single steps. So
  * Debian's own perf counts on upmu.
  *
- *     supervisor MODEL PROGRAM [ARGUMENT...]
+ *     supervisor MODEL[+MODEL] PROGRAM [ARGUMENT...]
  *
+ * A second model is that of CPU 1, a core of another type.
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
@@ -172,12 +173,17 @@ static size_t read_stack(void *context, uint64_t address, void *to, size_t bytes
     return found > 0 ? (size_t)found : 0;
 }
 
-static void machine_make(const char *model)
+static void machine_make(char *model)
 {
-    const struct upmu_sim_profile *profile = upmu_sim_profile(model);
+    char *second = strchr(model, '+');
+    const struct upmu_sim_profile *profile;
     const char *missing;
 
-    if (!profile) {
+    if (second)
+        *second++ = 0;
+    profile = upmu_sim_profile(model);
+    perf_kernel_second = second ? upmu_sim_profile(second) : NULL;
+    if (!profile || (second && !perf_kernel_second)) {
         fprintf(stderr, "supervisor: no model %s\n", model);
         exit(125);
     }

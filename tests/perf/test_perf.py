@@ -147,6 +147,22 @@ def words_by_fields_are_those_of_the_files():
     return complaints
 
 
+@check
+def types_of_cores_are_counted_by_their_names():
+    """The program runs on CPU 0, a large core: what counts on small ones has nothing to count."""
+    folder = f"{WORK}/files-hybrid"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    counts, _, log = stat("-e", "cpu_core/instructions/u,cpu_atom/instructions/u", model="adl_p+adl_e",
+                          SUPERVISOR_FILES=folder)
+    complaints = differences(counts, {"cpu_core/instructions/u": [LOOP], "cpu_atom/instructions/u": ["<not counted>"]})
+    if "type 4 config 0xc0 " not in log or "type 8 config 0xc0 " not in log:
+        complaints.append(f"types: {log}")
+    counts, _, log = stat("-e", "branches:u", model="adl_p+adl_e", SUPERVISOR_FILES=folder)
+    complaints += differences(counts, {"cpu_core/branches:u/": [BRANCHES], "cpu_atom/branches:u/": ["<not counted>"]})
+    return complaints + ([] if "type 0 config 0x800000004 " in log else [f"types of generic events: {log}"])
+
+
 def recorded(*options, program="calls", model="skl"):
     """What perf says when it records, the addresses behind each instruction of the program, and the supervisor's log."""
     output, code, log = supervised(model, "perf", "record", "-o", f"{WORK}/data", *options, f"{HERE}/{program}",

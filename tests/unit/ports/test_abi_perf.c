@@ -1034,7 +1034,7 @@ static void files_of_arm_say_its_type_alone(void **state)
     (void)state;
     perf_host_set_up("skl");
     files[0] = 0;
-    emit_pmu(&perf_host.perf, note_file, &pmu);
+    emit_pmu(&(struct folder){&perf_host.perf, note_file, &pmu, "cpu"}, UPMU_PERF_TYPE_RAW);
     assert_non_null(strstr(files, "/cpu/type 4\n"));
     assert_null(strstr(files, "format"));
     perf_host_end();
