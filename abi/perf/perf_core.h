@@ -369,6 +369,9 @@ static inline void upmu_perf_record_word(struct upmu_perf_record *record, uint64
 /* End a record of this type, and wake its program if that is due. */
 void upmu_perf_record_end(struct upmu_perf_record *record, uint32_t type);
 
+/* Find out where an event is now that counts on this CPU. */
+void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin);
+
 /* Return the time of a record, by the clock that its event has chosen. */
 uint64_t upmu_perf_record_time(const struct upmu_perf_record *record);
 
@@ -379,6 +382,12 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
 
 /* Return the period that an event gets for the one that was asked for: as Linux, at least the least of its PMU. */
 uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t period);
+
+/* Is an event sampled by ticks or switches: a software event, or one on a port without interrupts at overflows? */
+static inline bool upmu_perf_is_polled(const struct upmu_perf_event *event)
+{
+    return event->attr.period && (upmu_perf_is_software(event) || !upmu_machine_has_pmi(event->perf->machine));
+}
 
 /* Does an event take samples when it overflows? */
 bool upmu_perf_samples(const struct upmu_perf_event *event);
@@ -395,9 +404,6 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
 /* Keep the rest of an event's period, from its last count in a session that is stopped. */
 void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_count *count);
 
-/* Find out where an event is now that counts on this CPU. */
-void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin);
-
 /* Write a sample of an event, for an overflow, or for a tick or a switch (overflow->set is NULL). */
 void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period);
 
@@ -406,6 +412,20 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
  * allowed, the event is disabled, and its session is to stop.
  */
 bool upmu_perf_sample_told(struct upmu_perf_event *event);
+
+/* ---- perf_throttle.c: events that overflow too often ---- */
+
+/*
+ * Count an overflow of an event in the present tick.  Returns true: there were too many, the program was told, and no
+ * sample is to be taken until the next tick.  The event counts on.
+ */
+bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
+
+/* Let an event that counts on this CPU take samples again, if it is throttled. */
+void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns);
+
+/* Let the throttled events of a task take samples again, which is about to run on task->cpu. */
+void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
 
 /* ---- perf_state.c: registers and stacks in samples ---- */
 
@@ -430,22 +450,10 @@ unsigned upmu_perf_state_find(const struct upmu_perf_event *event, const struct 
 void upmu_perf_state_user(struct upmu_perf_record *record, const struct upmu_perf_state *state);
 void upmu_perf_state_interrupted(struct upmu_perf_record *record, const struct upmu_perf_state *state);
 
-/* ---- perf_tick.c: samples that no overflow takes, and throttling ---- */
-
-/* Is an event sampled by ticks or switches: a software event, or one on a port without interrupts at overflows? */
-bool upmu_perf_is_polled(const struct upmu_perf_event *event);
+/* ---- perf_tick.c: samples that no overflow takes ---- */
 
 /* Begin a period of an event, which is stopped; nothing is done for one that is not polled. */
 void upmu_perf_polled_begin(struct upmu_perf_event *event);
-
-/*
- * Count an overflow of an event in the present tick.  Returns true: there were too many, the program was told, and no
- * sample is to be taken until the next tick.  The event counts on.
- */
-bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
-
-/* Let the throttled events of a task take samples again, which is about to run on task->cpu. */
-void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
 
 /* Sample an event that counts switches, after one. */
 void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns);
@@ -464,8 +472,5 @@ void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_tas
  */
 void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_task *other, bool begins,
                            uint64_t time_ns);
-
-/* Tell that an event is throttled, or no more. */
-void upmu_perf_tell_throttle(struct upmu_perf_event *event, const struct upmu_perf_origin *origin, uint32_t type);
 
 #endif

@@ -20,12 +20,16 @@
 
 /* ---- Sampling attributes ---- */
 
-/* Can a software event sample: a clock by ticks, a count of switches by the switches; without values of its group? */
-static bool software_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
+/* Can an event sample without an interrupt: a count of switches by the switches, others by ticks; without its group? */
+static bool polled_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
+    bool is_software = attr->type == UPMU_PERF_TYPE_SOFTWARE;
+
     if (attr->sample_type & UPMU_PERF_SAMPLE_READ && attr->read_format & UPMU_PERF_READ_GROUP)
         return false;
-    return attr->config == UPMU_PERF_SWITCHES || (attr->config <= UPMU_PERF_TASK_CLOCK && perf->tick_rate);
+    if (is_software && attr->config == UPMU_PERF_SWITCHES)
+        return true;
+    return perf->tick_rate && (!is_software || attr->config <= UPMU_PERF_TASK_CLOCK);
 }
 
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
@@ -37,8 +41,7 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
         return 0;
     if (attr->type == UPMU_PERF_TYPE_SOFTWARE && attr->config >= UPMU_PERF_ALIGNMENT_FAULTS)
         return 0; /* these never happen */
-    if (attr->type == UPMU_PERF_TYPE_SOFTWARE ? !software_samples(perf, attr)
-                                              : !upmu_machine_has_pmi(perf->machine) && !perf->tick_rate)
+    if ((attr->type == UPMU_PERF_TYPE_SOFTWARE || !upmu_machine_has_pmi(perf->machine)) && !polled_samples(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & ~known || upmu_perf_state_check(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
@@ -115,8 +118,8 @@ static uint64_t value_now(const struct upmu_overflow *overflow, const struct upm
         upmu_perf_soft_count(event, &sum);
     else if (overflow->set)
         return event->stopped.value + upmu_overflow_value(overflow, event->index);
-    else if (upmu_perf_count((struct upmu_perf_event *)(uintptr_t)event, &sum))
-        return event->stopped.value;
+    else
+        return event->rest.reached; /* the count, for which a tick takes this sample */
     return sum.value;
 }
 
@@ -237,15 +240,6 @@ static uint32_t mode_of(const struct upmu_overflow *overflow)
     if (overflow->flags & UPMU_SAMPLE_NO_FRAME)
         return 0;
     return overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL;
-}
-
-void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
-{
-    const struct upmu_perf_task *task = event->of_task ? event->task : event->perf->cpus[event->cpu].running;
-
-    out_origin->cpu = event->of_task ? task->cpu : (uint32_t)event->cpu;
-    out_origin->task = task ? task->thread.pid | (uint64_t)task->thread.tid << 32 : 0;
-    out_origin->time_ns = time_ns;
 }
 
 void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)

@@ -203,15 +203,3 @@ void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_t
         event_switches(event, &note);
     (void)__atomic_fetch_add(&here->walks, 1u, __ATOMIC_RELEASE);
 }
-
-void upmu_perf_tell_throttle(struct upmu_perf_event *event, const struct upmu_perf_origin *origin, uint32_t type)
-{
-    struct upmu_perf_record record = {.event = upmu_perf_opened(event), .origin = *origin};
-
-    if (!upmu_perf_record_begin(&record, type, 0, 3u))
-        return;
-    upmu_perf_record_word(&record, upmu_perf_record_time(&record));
-    upmu_perf_record_word(&record, record.event->id);
-    upmu_perf_record_word(&record, record.event->id);
-    upmu_perf_record_end(&record, type);
-}

@@ -1,77 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples that no overflow of a counter takes, and events that overflow too often. The host's tick looks at clocks and,
- * on a port without interrupts at overflows, at the counts of hardware events; a switch looks at the number of
- * switches. An event with too many samples between two ticks is throttled until the next tick.
+ * Samples that no overflow of a counter takes. The host's tick looks at clocks and, on a port without interrupts at
+ * overflows, at the counts of hardware events; a switch looks at the number of switches.
  */
 #include "abi/perf/perf_core.h"
 
 #define NS_A_SECOND 1000000000u
-/*
- * The engine throttles an event with 1,000 overflows in a hundredth of a second, and tells no format. So the layer tells
- * before: a hundredth of a second has parts of two ticks besides the whole ones.
- */
-#define ENGINE_OVERFLOWS 999u
-#define ENGINE_WINDOWS 100u
-#define THROTTLED UINT16_MAX /* upmu_perf_event.samples of a throttled event */
-
-/* ---- Throttling ---- */
-
-/* Return the most samples that an event may take between two ticks. */
-static uint32_t most_samples(const struct upmu_perf *perf)
-{
-    uint32_t most = upmu_perf_most_rate(perf) / perf->tick_rate;
-    uint32_t of_engine = ENGINE_OVERFLOWS / (perf->tick_rate / ENGINE_WINDOWS + 2u);
-
-    most = most < of_engine ? most : of_engine;
-    return most ? most : 1u;
-}
-
-bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns)
-{
-    const struct upmu_perf *perf = event->perf;
-    struct upmu_perf_origin origin;
-
-    if (!perf->tick_rate || event->samples == THROTTLED)
-        return perf->tick_rate;
-    upmu_perf_origin_find(event, time_ns, &origin);
-    if (event->tick != perf->cpus[origin.cpu].ticks)
-        event->samples = 0;
-    event->tick = perf->cpus[origin.cpu].ticks;
-    if (event->samples++ < most_samples(perf))
-        return false;
-    event->samples = THROTTLED;
-    upmu_perf_tell_throttle(event, &origin, UPMU_PERF_RECORD_THROTTLE);
-    return true;
-}
-
-/* Let an event that counts on this CPU take samples again, if it is throttled. */
-static void unthrottle(struct upmu_perf_event *event, uint64_t time_ns)
-{
-    struct upmu_perf_origin origin;
-
-    if (event->samples != THROTTLED)
-        return;
-    upmu_perf_origin_find(event, time_ns, &origin);
-    event->samples = 0;
-    upmu_perf_tell_throttle(event, &origin, UPMU_PERF_RECORD_UNTHROTTLE);
-}
-
-void upmu_perf_unthrottle_task(const struct upmu_perf_task *task)
-{
-    const struct upmu_perf *perf = task->perf;
-
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
-        if (event->samples == THROTTLED && (event->cpu < 0 || (unsigned)event->cpu == task->cpu))
-            unthrottle(event, perf->clock_ns ? perf->clock_ns(perf->context) : 0);
-}
-
-/* ---- Samples without overflows ---- */
-
-bool upmu_perf_is_polled(const struct upmu_perf_event *event)
-{
-    return event->attr.period && (upmu_perf_is_software(event) || !upmu_machine_has_pmi(event->perf->machine));
-}
 
 static uint64_t ns_of_frequency(const struct upmu_perf_event *event)
 {
@@ -169,7 +103,7 @@ static void tick_event(struct upmu_perf_event *event, const struct upmu_frame *f
 {
     struct upmu_overflow overflow;
 
-    unthrottle(event, time_ns);
+    upmu_perf_unthrottle(event, time_ns);
     if (!is_of_ticks(event))
         return;
     overflow_of(event, frame, time_ns, &overflow);

@@ -23,6 +23,7 @@
 #include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
 
 #define CPUS PERF_KERNEL_CPUS

@@ -261,8 +261,8 @@ static bool counts_cpu(const struct upmu_perf_event *event)
 }
 
 /*
- * Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. Perf starts helpers
- * when it has disabled its events: some 400,000 steps of theirs took minutes, and counted nothing.
+ * Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. Perf starts
+ * helpers when it has disabled its events: some 400,000 steps of theirs took minutes, and counted nothing.
  */
 static bool is_counted(const struct task *task)
 {

@@ -19,6 +19,7 @@
 #include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What differs from Linux, where no other test shows it: rows of the table in docs/PERF.md, each of which names the test
- * that shows it (tests/perf/test_perf.py compares).
+ * What differs from Linux, where no other test shows it: rows of the table in docs/PERF.md, each of which names the
+ * test that shows it (tests/perf/test_perf.py compares).
  */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
@@ -17,6 +17,7 @@
 #include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
 
 #include "tests/perf/perf_rings.h"
