@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that overflow too often: an event with too many samples between two ticks takes no samples until the next tick,
- * and counts on.
+ * Events that overflow too often: an event with too many samples between two ticks takes no samples until the next
+ * tick, and counts on.
  */
 #include "abi/perf/perf_core.h"
 
