@@ -2,7 +2,8 @@
 /*
  * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
  * executes an instruction, two cycles and a fifth of a branch for each ns of CPU time that a thread has taken since its
- * last stop. A thread stops at each call that is looked at, and a thousand times a second.
+ * last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
+ * second.
  */
 #ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
 #define UPMU_TESTS_PERF_SUPERVISOR_FAST_H
@@ -60,6 +61,15 @@ static uint64_t fast_time(const struct task *task)
     return ns;
 }
 
+static void fast_idle(uint64_t ns)
+{
+    upmu_sim_switch_cpu(&perf_kernel.sim, 1);
+    upmu_sim_events(&perf_kernel.sim,
+                    &(struct upmu_sim_burst){.instructions = ns, .cycles = 2 * ns, .ref_cycles = 2 * ns});
+    if (upmu_cpu_tick(&perf_kernel.cpu[1]) != UPMU_OK)
+        die("tick");
+}
+
 /* A thread has stopped: the model executes what it has executed. */
 static void fast_execute(struct task *task)
 {
@@ -71,6 +81,7 @@ static void fast_execute(struct task *task)
     if (first || !ns || ns > FAST_LONGEST_NS || !fast_is_counted(task) ||
         ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;
+    fast_idle(ns);
     run_on_model(&task->perf);
     upmu_sim_advance_ns(&perf_kernel.sim, ns);
     upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = ns,
