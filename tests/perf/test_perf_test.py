@@ -36,7 +36,8 @@ def perf_test(number, name):
     """What perf says of its tests of that name."""
     folder = f"{WORK}/nothing"  # (in a folder that has tests/ perf looks for its own there)
     os.makedirs(folder, exist_ok=True)
-    output, _, log = supervised(f"perf-test-{number}", MODEL, "perf", "test", name, files=True, fast=True, folder=folder)
+    output, _, log = supervised(f"perf-test-{number}", MODEL, "perf", "test", name, files=True, fast=True,
+                                folder=folder)
     return dict(re.findall(r"^ *[\d.]+: (\S.*?) *: (\S.*)$", output, re.M)), output, log
 
 
@@ -62,9 +63,10 @@ def perf_asks_for_the_attributes_of_its_own_list():
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(f"{ATTRIBUTES}/attr", folder)
     os.unlink(f"{folder}/{UNLIKE_ITS_FILE}")
-    output, code, _ = supervised("perf-attributes", MODEL, sys.executable, "-W", "ignore", f"{ATTRIBUTES}/attr.py", "-d", folder,
-                                 "-p", shutil.which("perf"), "-v", files=True, fast=True, folder=WORK)
-    names = {word: set(re.findall(rf"^{word} .*/(test-[^/']+)'$", output, re.M)) for word in ("running", "unsupp", "skipped")}
+    words = sys.executable, "-W", "ignore", f"{ATTRIBUTES}/attr.py", "-d", folder, "-p", shutil.which("perf"), "-v"
+    output, code, _ = supervised("perf-attributes", MODEL, *words, files=True, fast=True, folder=WORK)
+    names = {word: set(re.findall(rf"^{word} .*/(test-[^/']+)'$", output, re.M))
+             for word in ("running", "unsupp", "skipped")}
     done = names["running"] - names["unsupp"] - names["skipped"]
     if code or "FAILED" in output or len(done) < 20:
         return [f"exit {code}, {len(done)} done: {output[-500:]}"]
