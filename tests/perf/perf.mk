@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# What `make test-perf` runs (tests/perf/test_perf.py): abi/perf on the silicon model as the kernel of Debian's perf, two
-# programs that it counts, programs on libpfm4 where that is installed, and what records a kernel's refusals.  Included by the Makefile.
+# What `make test-perf` runs (tests/perf/test_*.py): abi/perf on the silicon model as the kernel of Debian's perf, two
+# programs that it counts, programs on libpfm4 where that is installed, and what records a kernel's refusals.  Included by
+# the Makefile.
 
 PERF_PROGRAMS := $(addprefix build/gcc-64/tests/perf/,supervisor loop family calls record_errors \
 	$(if $(wildcard /usr/include/perfmon/pfmlib_perf_event.h),pfm_programs))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """PAPI of Debian counts on abi/perf and the silicon model: its tools, and programs of papi-examples.
 
-They execute too much for single steps: the supervisor gives the model an instruction for each ns of CPU time, two cycles
-and a fifth of a branch (SUPERVISOR_FAST).  Counts are compared with each other.  Class of mistake: a library that probes
-the interface in other ways than perf.
+They execute too much for single steps: the supervisor gives the model an instruction for each ns of CPU time, two
+cycles and a fifth of a branch (SUPERVISOR_FAST).  Counts are compared with each other.  Class of mistake: a library that
+probes the interface in other ways than perf.
 """
 import os
 import re
@@ -19,8 +19,8 @@ from checklib import check, main  # noqa: E402
 EXAMPLES = "/usr/share/doc/papi-examples/examples"
 LIBRARY = ["testlib/do_loops", "testlib/test_utils", "testlib/clockcore", "validation_tests/instructions_testcode",
            "validation_tests/display_error"]
-PROGRAMS = """zero zero_named zero_fork zero_pthreads fork exec inherit reset remove_events case1 johnmay2 low-level tenth
-eventname""".split()
+PROGRAMS = """zero zero_named zero_fork zero_pthreads fork exec inherit reset remove_events case1 johnmay2 low-level
+tenth eventname""".split()
 
 
 def papi(name, *words, model="skl", family="skl"):

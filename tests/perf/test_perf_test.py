@@ -55,7 +55,7 @@ def perf_tests_of_events_are_ok():
 
 @check
 def perf_asks_for_the_attributes_of_its_own_list():
-    """The test "Setup struct perf_event_attr": perf stat and perf record with many options, attributes of each event."""
+    """The test "Setup struct perf_event_attr": perf stat and perf record with many options, their attributes."""
     needs("perf")
     if not os.path.exists(f"{ATTRIBUTES}/attr.py"):
         raise Skip("this perf has no tests/attr.py")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Ten small programs on libpfm4 count and sample themselves on abi/perf and the silicon model, exactly.
 
-tests/perf/pfm_programs.c has them.  Class of mistake: what perf never does, and another program may: groups and rings of
-its own, a period that changes, a wrong call.
+tests/perf/pfm_programs.c has them.  Class of mistake: what perf never does, and another program may: groups and rings
+of its own, a period that changes, a wrong call.
 """
 import os
 import sys

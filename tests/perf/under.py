@@ -15,8 +15,8 @@ WORK = os.path.abspath("build/tests/perf")
 def supervised(name, model, *words, files=False, fast=False, limit=300, folder=None, **more):
     """Output, exit code and log of a program on a model.
 
-    `name` is that of this run's files; `files`: the program sees the files of upmu_perf_files(); `fast`: it runs freely;
-    `more`: variables of its environment.
+    `name` is that of this run's files; `files`: the program sees the files of upmu_perf_files(); `fast`: it runs
+    freely; `folder`: where it runs; `more`: variables of its environment.
     """
     os.makedirs(WORK, exist_ok=True)
     variables = dict(os.environ, SUPERVISOR_LOG=f"{WORK}/{name}.log", LC_ALL="C", **more)
