@@ -9,9 +9,9 @@ PERF_PROGRAMS := $(addprefix build/gcc-64/tests/perf/,supervisor loop family cal
 build/gcc-64/tests/perf/supervisor: build/gcc-64/tests/perf/supervisor.o \
 		$(patsubst %.c,build/gcc-64/%.o,$(sort $(wildcard abi/perf/*.c))) build/gcc-64/libsim.a build/gcc-64/libupmu.a
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
+build/gcc-64/tests/perf/pfm_programs: build/gcc-64/tests/perf/pfm_programs.o build/gcc-64/tests/perf/pfm_work.o
+	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^ -lpfm
 build/gcc-64/tests/perf/record_errors: build/gcc-64/tests/perf/record_errors.o
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
 build/gcc-64/tests/perf/loop build/gcc-64/tests/perf/family build/gcc-64/tests/perf/calls: %: %.o
 	$(QUIET)$(gcc-64_CC) -nostdlib -static -no-pie -o $@ $^
-build/gcc-64/tests/perf/pfm_programs: build/gcc-64/tests/perf/pfm_programs.o build/gcc-64/tests/perf/pfm_work.o
-	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^ -lpfm
