@@ -342,13 +342,13 @@ APT_UPDATE = $(SUDO) apt-get -o APT::Architectures="$$(dpkg --print-architecture
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with its list or with its packages: without
 # that library the tests run in 64 bits only, and say so.
-.PHONY: deps deps-demo deps-edk2 deps-zephyr apt
+.PHONY: deps deps-demo deps-edk2 deps-perf deps-zephyr apt
 apt:
 	@command -v apt-get >/dev/null || { printf '%s\n' \
 		'make deps installs packages of Debian 12, and this system has no apt-get.  Install these; only Debian was tried:' \
 		'Debian: apt-get install $(deps_DEBIAN)' 'Fedora: dnf install $(deps_FEDORA)' 'Arch: pacman -S $(deps_ARCH)' \
 		'macOS: brew install $(deps_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
-deps-demo deps-edk2 deps-zephyr: apt
+deps-demo deps-edk2 deps-perf deps-zephyr: apt
 	$(APT_UPDATE)
 	$(APT_INSTALL) $($@_DEBIAN)
 

@@ -87,6 +87,8 @@ static struct upmu_cpu *place_of(const struct upmu_perf_event *leader)
         cpu = perf->cpus[leader->cpu].cpu;
     else if (perf->task_cpu)
         cpu = perf->task_cpu(perf->context, leader->task);
+    else if (leader->task->runs)
+        cpu = perf->cpus[leader->task->cpu].cpu;
     return cpu && cpu->meter.pmu ? cpu : NULL;
 }
 

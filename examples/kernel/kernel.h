@@ -84,6 +84,9 @@ void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_o
 /* Send the vector of the options to this CPU; does it arrive?  Counted as an interrupt that is not ours. */
 bool kernel_vector_arrives(const struct upmu_x86_native *native);
 
+/* Not NULL: ring 3 is single-stepped from its next system call on; the function gets where each instruction led. */
+extern void (*kernel_stepper)(uintptr_t ip, uintptr_t sp);
+
 /* ---- kernel_stubs.S ---- */
 
 /*
@@ -138,6 +141,20 @@ int kernel_perfmon2(struct shell *shell, const char *rest);
 
 /* The command: a driver in ring 3, or a hostile one, whose RDMSR and WRMSR are system calls. */
 int kernel_split(struct shell *shell, const char *rest);
+
+/* ---- kernel_perf.c: perf_event_open (second image) ---- */
+
+/* A system call of enum kernel_perf_number (kernel_perf.h); the answer is Linux's. */
+uintptr_t kernel_perf_call(uintptr_t number, uintptr_t arguments);
+
+/* The command: a program counts and samples itself by perf_event_open. */
+int kernel_perf(struct shell *shell, const char *rest);
+
+/* ---- kernel_step.c (second image) ---- */
+
+/* Begin to step ring 3, on a PMU of the silicon model, which `use` gets. */
+enum upmu_status kernel_step_begin(void (*use)(struct upmu_machine *, struct upmu_cpu *, const struct upmu_port *));
+void kernel_step_end(void);
 
 /* ---- kernel_results.c ---- */
 

@@ -6,6 +6,7 @@
 #include <examples/kernel/kernel_layout.h>
 #include <port/x86_native/x86_guard.h>
 
+#define VECTOR_DB 1u
 #define VECTOR_NMI 2u
 #define VECTOR_UD 6u
 #define VECTOR_GP 13u
@@ -63,6 +64,7 @@ __attribute__((noreturn)) void kernel_user_leave(void);
 void kernel_trap(struct kernel_trap *trap);
 
 volatile struct kernel_traps kernel_traps;
+void (*kernel_stepper)(uintptr_t ip, uintptr_t sp);
 
 static struct kernel_gate gates[256] __attribute__((aligned(16)));
 static struct upmu_cpu *pmi_cpu;
@@ -97,6 +99,8 @@ static void call_of(struct kernel_trap *trap)
 {
     trap->saved[SAVED_AX] = kernel_call(trap->saved[SAVED_AX], trap->saved[SAVED_DI], trap->saved[SAVED_SI],
                                         trap->saved[SAVED_DX]);
+    if (kernel_stepper)
+        trap->flags |= FLAGS_TF;
 }
 
 /* A fault of ring 3: HLT is its way back; a monitor that emulates knows no INT n (Linux's KVM: #UD). */
@@ -144,6 +148,8 @@ void kernel_trap(struct kernel_trap *trap)
         upmu_x86_native_eoi(pmi_native);
     } else if (vector == VECTOR_CALL) {
         call_of(trap);
+    } else if (vector == VECTOR_DB && kernel_stepper && (trap->cs & 3u) != 0) {
+        kernel_stepper(trap->ip, trap->sp);
     } else if (vector == VECTOR_GP || vector == VECTOR_UD) {
         if (!fault(trap))
             kernel_panic(vector, trap->error, trap->ip);

@@ -7,5 +7,6 @@
 const struct shell_command kernel_commands[] = {
     {"split", kernel_split},
     {"results", kernel_results},
+    {"perf", kernel_perf},
     {NULL, NULL},
 };

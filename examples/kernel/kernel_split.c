@@ -108,7 +108,7 @@ uintptr_t kernel_call(uintptr_t number, uintptr_t first, uintptr_t second, uintp
         kernel_write(NULL, (const char *)first, second);
         return UPMU_OK;
     default:
-        return UPMU_ERR_INVALID;
+        return kernel_perf_call(number, first);
     }
 }
 

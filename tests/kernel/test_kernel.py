@@ -106,6 +106,42 @@ def kernel_has_the_commands_of_the_demo():
     return complaints
 
 
+def value(text, key):
+    found = re.search(rf"^{re.escape(key)} (\d+)$", text, re.M)
+    return int(found[1]) if found else -1
+
+
+@check
+def a_program_counts_and_samples_itself_by_perf_event_open():
+    complaints = []
+    for bits in (32, 64):
+        status, text = machine.run(machine.kernel(f"programs{bits}.elf", "debug-exit perf; off"))
+        short, long, samples = (value(text, f"perf.{key}") for key in ("self.100", "self.300", "samples"))
+        expected = {"failed": 0, "refused": 13, "self.300": short + 200 * 13, "group.instructions": short,
+                    "group.cycles": 2 * short, "sampled": long, "period": 100, "samples": long // 100, "inside": samples,
+                    "polled": 1, "left": 0}
+        found = {key: value(text, f"perf.{key}") for key in expected}
+        complaints += [f"{bits} bits: perf.{key} {found[key]}, not {expected[key]}" for key in expected
+                       if found[key] != expected[key]]
+        complaints += [] if 1300 <= short < 1400 else [f"{bits} bits: {short} instructions around 100 passes of 13"]
+        complaints += lacks(text, "^perf.end no error$") + \
+            ([] if status == machine.LEFT_WELL else [f"{bits} bits: QEMU ended with {status}"])
+    return complaints
+
+
+@check
+def a_host_of_perf_event_open_has_250_lines_and_docs_show_it():
+    with open("examples/kernel/kernel_perf.c", encoding="ascii") as file:
+        host = file.read()
+    with open("docs/PERF.md", encoding="ascii") as file:
+        shown = re.findall(r"^```c\n(.*?)^```$", file.read(), re.M | re.S)
+    functions = [function for block in shown for function in re.split(r"\n(?=\S[^\n]*\()", block)]
+    return [f"docs/PERF.md: not in kernel_perf.c: {function[:60]}" for function in functions
+            if function.strip() not in host] + \
+        ([] if host.count("\n") <= 250 else [f"kernel_perf.c has {host.count(chr(10))} lines"]) + \
+        ([] if len(functions) >= 4 else [f"docs/PERF.md shows {len(functions)} functions"])
+
+
 @check
 def kernel_refuses_what_it_cannot_do():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit pmus; nonsense; msr zz; stat nonsense; off"))[1]

@@ -10,8 +10,9 @@
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
- * each one that programs executed. Each descriptor is a memory file of the program's, so that dup, fork and close stay
- * the kernel's, and what a program maps of it is the ring of the event.
+ * each one that programs executed; SUPERVISOR_FAST: programs run freely (supervisor_fast.h). Each descriptor is a
+ * memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps of it is the
+ * ring of the event.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -59,6 +60,7 @@ struct task {
     bool stepping;
     bool announced; /* its parent's fork was seen: it has what it inherits */
     bool held;      /* it has stopped before that, and waits */
+    uint64_t ran;   /* ns of CPU time up to its last stop, where programs run freely */
     enum pending pending;
     unsigned event; /* that it opens */
     struct user_regs_struct call;
@@ -316,9 +318,11 @@ static void step_done(struct task *task)
     code_fetch(task, registers.rip);
 }
 
+#include "tests/perf/supervisor_fast.h"
+
 static void resume(struct task *task, int number)
 {
-    bool counted = is_counted(task);
+    bool counted = !fast && is_counted(task);
     struct user_regs_struct registers;
 
     if (counted && !task->stepping && ptrace(PTRACE_GETREGS, task->id, NULL, &registers) == 0)
@@ -334,7 +338,7 @@ static void resume(struct task *task, int number)
 static void step_all(void)
 {
     for (unsigned i = 0; i < TASKS; i++)
-        if (tasks[i].id && tasks[i].id != caller && !tasks[i].stepping && is_counted(&tasks[i]))
+        if (!fast && tasks[i].id && tasks[i].id != caller && !tasks[i].stepping && is_counted(&tasks[i]))
             (void)ptrace(PTRACE_INTERRUPT, tasks[i].id, NULL, NULL);
 }
 
@@ -527,6 +531,17 @@ static void poll_done(struct task *task)
     (void)ptrace(PTRACE_SETREGS, task->id, NULL, &now);
 }
 
+/* A program gives itself another name. */
+static void call_prctl(struct task *task, const struct user_regs_struct *r)
+{
+    char name[16] = "";
+
+    if (r->rdi != PR_SET_NAME || !copy_in(NULL, name, (void *)(uintptr_t)r->rsi, sizeof name))
+        return;
+    name[sizeof name - 1] = 0;
+    upmu_perf_comm(&task->perf, name, false);
+}
+
 /* True: the call is the kernel's to make. */
 static bool call_begins(struct task *task)
 {
@@ -543,6 +558,10 @@ static bool call_begins(struct task *task)
     }
     if (r.orig_rax == SYS_poll) {
         call_poll(task, &r);
+        return true;
+    }
+    if (r.orig_rax == SYS_prctl) {
+        call_prctl(task, &r);
         return true;
     }
     file = file_of(task->id, (int)(r.orig_rax == SYS_mmap ? r.r8 : r.rdi));
@@ -677,6 +696,8 @@ static int stop_handle(struct task *task, int status, pid_t first)
     int number = WSTOPSIG(status), event = status >> 16;
     siginfo_t info;
 
+    if (fast)
+        fast_execute(task);
     switch (event) {
     case PTRACE_EVENT_SECCOMP:
         (void)call_begins(task);
@@ -720,8 +741,10 @@ static int supervise(pid_t first)
     while ((id = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
         struct task *task = id > 0 ? task_of(id) : NULL;
 
-        if (id <= 0)
+        if (id <= 0) {
+            fast_interrupt();
             continue;
+        }
         if (!WIFSTOPPED(status)) {
             if (task)
                 task_ends(task);
@@ -734,6 +757,8 @@ static int supervise(pid_t first)
         if (!task)
             task = task_make(id, process_of(id));
         if (status >> 16 == PTRACE_EVENT_EXIT) {
+            if (fast)
+                fast_execute(task);
             task_ends(task);
             (void)ptrace(PTRACE_CONT, id, NULL, NULL);
             continue;
@@ -758,6 +783,7 @@ static _Noreturn void become(char **words, int ready)
         LOOK_AT(SYS_mmap),
         LOOK_AT(SYS_poll),
         LOOK_AT(SYS_close),
+        LOOK_AT(SYS_prctl),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
@@ -810,5 +836,6 @@ int main(int count, char **words)
         die("pipe");
     close(ready[0]);
     close(ready[1]);
+    fast_begin();
     return supervise(first);
 }

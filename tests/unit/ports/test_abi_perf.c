@@ -180,6 +180,25 @@ static void a_task_is_counted_while_it_runs(void **state)
     }
 }
 
+static void a_task_that_runs_is_found_without_a_hook(void **state)
+{
+    struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE, .config = 1, .flags = UPMU_PERF_EXCLUDE_KERNEL};
+    uint64_t value = 0;
+    int file;
+
+    (void)state;
+    perf_host_set_up("skl");
+    perf_host.perf.task_cpu = NULL;
+    perf_switch(0, 0);
+    file = perf_open(&attr, 0, -1, -1, 0);
+    assert_compare(file, >, 0);
+    perf_work(0, true, 700);
+    assert_int_equal(upmu_perf_read(perf_event(file), &value, sizeof value), sizeof value);
+    assert_int_equal(value, 700);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
 static void exec_begins_what_waits_for_it(void **state)
 {
     int leader, branches;
@@ -1120,6 +1139,7 @@ int main(void)
         cmocka_unit_test(an_administrator_is_refused_as_linux_does),
         cmocka_unit_test(a_user_is_refused_as_linux_does),
         cmocka_unit_test(a_task_is_counted_while_it_runs),
+        cmocka_unit_test(a_task_that_runs_is_found_without_a_hook),
         cmocka_unit_test(exec_begins_what_waits_for_it),
         cmocka_unit_test(an_exec_that_cannot_begin_an_event_says_so),
         cmocka_unit_test(exec_ends_what_is_removed_by_it),

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
+ * executes an instruction, two cycles and a fifth of a branch for each ns of CPU time that a thread has taken since its
+ * last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
+ * second.
+ */
+#ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
+#define UPMU_TESTS_PERF_SUPERVISOR_FAST_H
+
+#include <sys/time.h>
+
+#define FAST_TICK_US 1000
+#define FAST_LONGEST_NS 1000000000u /* more than that between two stops is a mistake of the clock */
+
+static bool fast;
+
+static void fast_alarm(int number)
+{
+    (void)number;
+}
+
+static void fast_begin(void)
+{
+    const struct itimerval each = {{0, FAST_TICK_US}, {0, FAST_TICK_US}};
+    struct sigaction action = {.sa_handler = fast_alarm};
+
+    fast = getenv("SUPERVISOR_FAST") != NULL;
+    if (fast && (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &each, NULL) != 0))
+        die("alarm");
+}
+
+/* Does an event of the thread, or of its CPU, need it to stop now and then? */
+static bool fast_is_counted(const struct task *task)
+{
+    return task->id && task->announced && is_counted(task);
+}
+
+/* A tick of the clock: threads that are counted stop. */
+static void fast_interrupt(void)
+{
+    for (unsigned i = 0; fast && i < TASKS; i++)
+        if (fast_is_counted(&tasks[i]) && !tasks[i].pending)
+            (void)ptrace(PTRACE_INTERRUPT, tasks[i].id, NULL, NULL);
+}
+
+/* CPU time of a thread in ns (Linux, Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat). */
+static uint64_t fast_time(const struct task *task)
+{
+    unsigned long long ns = task->ran;
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)task->process, (int)task->id);
+    file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%llu", &ns) != 1)
+            ns = task->ran;
+        fclose(file);
+    }
+    return ns;
+}
+
+static void fast_idle(uint64_t ns)
+{
+    upmu_sim_switch_cpu(&perf_kernel.sim, 1);
+    upmu_sim_events(&perf_kernel.sim,
+                    &(struct upmu_sim_burst){.instructions = ns, .cycles = 2 * ns, .ref_cycles = 2 * ns});
+    if (upmu_cpu_tick(&perf_kernel.cpu[1]) != UPMU_OK)
+        die("tick");
+}
+
+/* A thread has stopped: the model executes what it has executed. */
+static void fast_execute(struct task *task)
+{
+    struct user_regs_struct registers;
+    uint64_t ran = fast_time(task), ns = ran - task->ran;
+    bool first = task->ran == 0;
+
+    task->ran = ran;
+    if (first || !ns || ns > FAST_LONGEST_NS || !fast_is_counted(task) ||
+        ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
+        return;
+    fast_idle(ns);
+    run_on_model(&task->perf);
+    upmu_sim_advance_ns(&perf_kernel.sim, ns);
+    upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = ns,
+                                                               .cycles = 2 * ns,
+                                                               .ref_cycles = 2 * ns,
+                                                               .branches = ns / 5,
+                                                               .user = true,
+                                                               .ip = registers.rip,
+                                                               .sp = registers.rsp});
+    task->instructions += ns;
+    if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
+        die("tick");
+}
+
+#endif

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Run a program under tests/perf/supervisor.c."""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
+from checklib import Skip  # noqa: E402
+
+HERE = os.path.abspath("build/gcc-64/tests/perf")
+WORK = os.path.abspath("build/tests/perf")
+
+
+def supervised(name, model, *words, files=False, fast=False, limit=300, folder=None, **more):
+    """Output, exit code and log of a program on a model.
+
+    `name` is that of this run's files; `files`: the program sees the files of upmu_perf_files(); `fast`: it runs
+    freely; `folder`: where it runs; `more`: variables of its environment.
+    """
+    os.makedirs(WORK, exist_ok=True)
+    variables = dict(os.environ, SUPERVISOR_LOG=f"{WORK}/{name}.log", LC_ALL="C", **more)
+    if files:
+        variables["SUPERVISOR_FILES"] = f"{WORK}/files-of-{name}"
+        shutil.rmtree(variables["SUPERVISOR_FILES"], ignore_errors=True)
+        os.makedirs(variables["SUPERVISOR_FILES"])
+    if fast:
+        variables["SUPERVISOR_FAST"] = "1"
+    done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, cwd=folder, env=variables, timeout=limit)
+    output = done.stdout.decode("utf-8", "replace")
+    for reason in "programs cannot be traced here", "files cannot be mounted here":
+        if f"supervisor: {reason}" in output:
+            raise Skip(output.strip())
+    with open(f"{WORK}/{name}.log", encoding="utf-8") as file:
+        return output, done.returncode, file.read()
