@@ -3,9 +3,9 @@
  * QEMU's "virt" with a RISC-V CPU, in S-mode under OpenSBI and under examples/sbi_firmware, of 32 and of 64 bits.
  *
  * QEMU 7.2 has faults that are repaired here, each if a try finds it: a counter that gets a value in the lower half of
- * its range makes the counters of cycles and instructions that run then overflow at once; where registers have 32 bits, the halves of a counter know nothing of each other, and the
- * first that is read after a stop makes it forget what it counted.  So values are kept above half, and are read before
- * a stop.
+ * its range makes the counters of cycles and instructions that run then overflow at once; where registers have 32 bits,
+ * the halves of a counter know nothing of each other, and the first that is read after a stop makes it forget what it
+ * counted.  So values are kept above half, and are read before a stop.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -388,6 +388,8 @@ void machine_begin(struct upmu_port *port)
     port->rdmsr = read_register;
     port->wrmsr = write_register;
     port->clock_ns = slow_clock;
+    guest_tests(port, sbi.identity.width, sbi.identity.sscofpmf);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
 }
 
 void machine_go(struct upmu_cpu *cpu)
