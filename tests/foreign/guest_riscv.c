@@ -8,10 +8,12 @@
  */
 #include <stdio.h>
 #include "abi/sbi/sbi.h"
+#include "port/riscv_native/riscv_csr.h"
 #include "tests/foreign/foreign_machine.h"
 
 #define COUNTER 6u
 #define INSTRUCTIONS 2u
+#define BRANCHES 5u       /* no row has it */
 #define L1D_READ 0x10000u /* no event of QEMU's */
 #define SCOUNTOVF 0xda0u
 #define SLACK 6000u /* instructions of an entry and an exit */
@@ -21,7 +23,7 @@ static struct upmu_sbi_pmu vcpu, second;
 static unsigned long top; /* the upper bits of a value that is above half */
 
 static const struct upmu_sbi_event events[] = {
-    {.first = 1, .last = 10, .counters = ~UINT32_C(0), .select = 1},
+    {.first = 1, .last = 2, .counters = ~UINT32_C(0), .select = 1},
     {.first = L1D_READ, .last = L1D_READ, .counters = ~UINT32_C(0), .select = L1D_READ}};
 static struct upmu_sbi_config config = {.events = events, .event_count = 2, .firmware_counters = 2, .guest = true};
 
@@ -123,6 +125,25 @@ static void an_overflow_is_told_at_the_exit(void)
     tell("an_overflow_is_told_at_the_exit", good);
 }
 
+/* Instructions of all modes, the firmware's included. */
+static void a_guest_costs_few_instructions(void)
+{
+    unsigned long at[4];
+    bool good = !call(&vcpu, UPMU_SBI_PMU_CONFIG_MATCHING, 0, INSTRUCTIONS, 0) && start_at(&vcpu, 0), overflow;
+
+    at[0] = UPMU_RV_GET("instret");
+    good &= call(&vcpu, UPMU_SBI_PMU_CONFIG_MATCHING, 0, BRANCHES, 0) == UPMU_SBI_NOT_SUPPORTED;
+    at[1] = UPMU_RV_GET("instret");
+    good &= upmu_sbi_pmu_enter(&vcpu) == UPMU_OK;
+    at[2] = UPMU_RV_GET("instret");
+    good &= upmu_sbi_pmu_exit(&vcpu, &overflow) == UPMU_OK;
+    at[3] = UPMU_RV_GET("instret");
+    printf("    a refused match of a guest takes %lu instructions, an entry with one counter %lu, an exit %lu\n",
+           at[1] - at[0], at[2] - at[1], at[3] - at[2]);
+    good &= at[1] - at[0] <= 1500 && !call(&vcpu, UPMU_SBI_PMU_STOP, 1, 0, 0);
+    tell("a_guest_costs_few_instructions", good);
+}
+
 void guest_tests(const struct upmu_port *port, unsigned width, bool overflows)
 {
     config.port = port;
@@ -137,6 +158,7 @@ void guest_tests(const struct upmu_port *port, unsigned width, bool overflows)
     a_guest_counts_between_entry_and_exit();
     two_guests_have_counts_of_their_own();
     what_the_firmware_has_not_a_guest_has_not();
+    a_guest_costs_few_instructions();
     if (overflows && !machine_does.tell_modes)
         an_overflow_is_told_at_the_exit();
     if (upmu_sbi_pmu_put(&vcpu) != UPMU_OK)

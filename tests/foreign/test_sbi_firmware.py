@@ -24,11 +24,11 @@ BOOTS = {"16_counters": (64, "pmu-num=16,sscofpmf=on", CALLER, 13), "29_counters
          "rv32_16_counters": (32, "pmu-num=16,sscofpmf=on", CALLER, 13),
          "rv32_4_counters_no_sstc": (32, "pmu-num=4,sscofpmf=on,sstc=off", CALLER, 13),
          "rv32_no_overflows": (32, "pmu-num=16,sscofpmf=off", CALLER, 12),
-         "library_4_counters": (64, "pmu-num=4,sscofpmf=on", LIBRARY, 27),
-         "library_16_counters": (64, "pmu-num=16,sscofpmf=on", LIBRARY, 26),
-         "library_29_counters": (64, "pmu-num=29,sscofpmf=on", LIBRARY, 26),
-         "library_no_overflows": (64, "pmu-num=16,sscofpmf=off", LIBRARY, 22),
-         "library_rv32": (32, "pmu-num=16,sscofpmf=on", LIBRARY, 26)}
+         "library_4_counters": (64, "pmu-num=4,sscofpmf=on", LIBRARY, 28),
+         "library_16_counters": (64, "pmu-num=16,sscofpmf=on", LIBRARY, 27),
+         "library_29_counters": (64, "pmu-num=29,sscofpmf=on", LIBRARY, 27),
+         "library_no_overflows": (64, "pmu-num=16,sscofpmf=off", LIBRARY, 23),
+         "library_rv32": (32, "pmu-num=16,sscofpmf=on", LIBRARY, 27)}
 QEMU = ["-M", "virt", "-m", "64", "-nic", "none", "-nographic", "-monitor", "none", "-icount", "shift=0"]
 
 
