@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PMU extension of the RISC-V SBI, for firmware in M-mode: the calls by which S-mode configures, starts and stops
- * its counters.
+ * The PMU extension of the RISC-V SBI, for firmware in M-mode and for hypervisors in HS-mode: the calls by which S-mode
+ * or a guest configures, starts and stops its counters.
  *
  * The counters that the firmware hands out belong to S-mode alone. S-mode reads them by the CSRs hpmcounterN, sees
  * their overflows in scountovf, and gets their interrupt, without a trap. So a call is a few accesses of registers, and
- * this layer needs neither a machine, a CPU nor a session of upmu: the two files of this folder and a port are enough.
+ * this layer needs neither a machine, a CPU nor a session of upmu: the files of this folder and a port are enough.
  *
  *     static const struct upmu_sbi_event events[] = {{.first = 1, .last = 2, .counters = 0xfff8, .select = 1}};
  *     static const struct upmu_sbi_config config = {.port = &port, .events = events, .event_count = 1,
@@ -23,12 +23,22 @@
  *         frame->a[1] = answer.value;
  *     }
  *
+ * A hypervisor has a PMU for each virtual CPU (`guest` in the configuration). Then "S-mode" below is the guest, in
+ * VS-mode, and registers of the guest are in memory while it does not run:
+ *
+ *     upmu_sbi_pmu_load(&vcpu->pmu);               (the vCPU comes to this hart)
+ *     upmu_sbi_pmu_enter(&vcpu->pmu);
+ *     run(vcpu);
+ *     upmu_sbi_pmu_exit(&vcpu->pmu, &overflow);    (overflow: local interrupt 13 of the guest becomes pending)
+ *     ECALL of the PMU: upmu_sbi_pmu_call(); a read of cycle + n traps: upmu_sbi_pmu_csr()
+ *     upmu_sbi_pmu_put(&vcpu->pmu);                (another vCPU comes)
+ *
  * The firmware delegates the interrupt of overflows (mideleg bit 13), and says what it does by
  * upmu_sbi_pmu_firmware(). docs/SBI.md has the rest.
  *
  * Source: RISC-V SBI specification 3.0, "Performance Monitoring Unit Extension". tests/conformance/sbi_pmu.tsv has a
  * row for each rule, and names the rows about which the specification says nothing. The context local is that of
- * upmu/port.h: on the hart concerned, in M-mode, with interrupts off.
+ * upmu/port.h: on the hart concerned, in M-mode (with `guest` in HS-mode), with interrupts off.
  */
 #ifndef UPMU_ABI_SBI_SBI_H
 #define UPMU_ABI_SBI_SBI_H
@@ -103,7 +113,9 @@ struct upmu_sbi_event {
 struct upmu_sbi_config {
     /*
      * rdmsr and wrmsr access the CSRs mcounteren (306h), mcountinhibit (320h), mhpmevent, mhpmcounter, mcycle, minstret
-     * and scountovf by their numbers, as port/riscv_native does. No other hook is called.
+     * and scountovf by their numbers, as port/riscv_native does. No other hook is called. With `guest` only
+     * mcountinhibit, mhpmevent, mhpmcounter and scountovf are accessed, as port/riscv_sbi makes them in HS-mode; wrmsr
+     * returns false for an event that the firmware does not count.
      */
     const struct upmu_port *port;
     /*
@@ -127,6 +139,12 @@ struct upmu_sbi_config {
     uint8_t firmware_counters; /* counters for the firmware's events, 0 to UPMU_SBI_FIRMWARE */
     bool sscofpmf;             /* the hart has Sscofpmf: overflow flags, and bits that exclude privilege modes */
     bool hypervisor;           /* the hart has the H extension: mhpmevent has VSINH and VUINH; needs sscofpmf */
+    /*
+     * The PMU is a virtual CPU's. `counters` has no bit below 3; on each hart on which the vCPU runs these counters are
+     * closed, and no other software uses them. `hypervisor` is equal to `sscofpmf`. An address for `copy` is the
+     * guest's.
+     */
+    bool guest;
 };
 
 /* The PMU of a hart, as S-mode sees it. The memory must stay while the hart runs S-mode. All fields are private. */
@@ -134,11 +152,15 @@ struct upmu_sbi_pmu {
     const struct upmu_sbi_config *config;
     uint64_t counters;   /* mask of all counters, by their numbers in calls: hardware counters, then the firmware's */
     uint64_t configured; /* mask of the counters that have an event */
-    uint64_t counting;   /* mask of the firmware's counters that are started */
+    uint64_t counting;   /* mask of the firmware's counters that are started; with `guest` of all counters */
     uint64_t shmem;      /* address of the snapshot memory, if has_shmem */
     bool has_shmem;
-    uint8_t hardware;                   /* number of the first of the firmware's counters */
+    bool is_loaded;      /* of a virtual CPU: its values and events are in the registers of a hart */
+    bool is_entered;     /* of a virtual CPU: its counters run */
+    uint32_t overflowed; /* of a virtual CPU: mask of the counters with an overflow flag, as the guest sees it */
+    uint8_t hardware;    /* number of the first of the firmware's counters */
     uint64_t select[UPMU_SBI_HARDWARE]; /* mhpmevent of a configured counter, without OF */
+    uint64_t saved[UPMU_SBI_HARDWARE];  /* of a virtual CPU: values of counters while it is not loaded */
     uint64_t value[UPMU_SBI_FIRMWARE];
     uint16_t code[UPMU_SBI_FIRMWARE]; /* event_idx.code of the event of a configured firmware counter */
 };
@@ -153,6 +175,8 @@ struct upmu_sbi_answer {
  * Make the PMU of a hart, before S-mode starts there, and again before S-mode starts anew. All counters of
  * config->counters stop, have no event and the value 0, and S-mode cannot read them; mcycle and minstret run on with
  * their values, and S-mode can read them. Bits of other counters in mcountinhibit and mcounteren stay as they are.
+ *
+ * Of a virtual CPU (`guest`) no register is accessed, and the PMU is not loaded. A vCPU that starts anew is put before.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (a field of `config`, or a row of its table, is outside of the limits above;
  * rdmsr or wrmsr is NULL); UPMU_ERR_PORT (an access to a register failed: the PMU has no counters).
@@ -170,6 +194,9 @@ enum upmu_status upmu_sbi_pmu_init(struct upmu_sbi_pmu *pmu, const struct upmu_s
  * the flag, so that the next overflow interrupts. If the hart has Sscofpmf, no mhpmcounter counts M-mode; mcycle and
  * minstret count it.
  *
+ * A virtual CPU must be loaded, and not in its guest, or each answer is UPMU_SBI_FAILED. With Sscofpmf its counters
+ * count VS-mode and VU-mode alone, less what the flags SINH and UINH exclude.
+ *
  * Context: local.
  */
 struct upmu_sbi_answer upmu_sbi_pmu_call(struct upmu_sbi_pmu *pmu, unsigned long function, const unsigned long a[6]);
@@ -182,6 +209,63 @@ struct upmu_sbi_answer upmu_sbi_pmu_call(struct upmu_sbi_pmu *pmu, unsigned long
  * Context: local.
  */
 void upmu_sbi_pmu_firmware(struct upmu_sbi_pmu *pmu, unsigned code);
+
+/*
+ * Bring a virtual CPU to this hart: write events and values of its counters, one write each. At most one vCPU is loaded
+ * on a hart.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (the vCPU is loaded; the PMU is no virtual CPU's); UPMU_ERR_PORT (the hart did not
+ * take an event or a value: the vCPU is not loaded, and its counters keep their values).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_sbi_pmu_load(struct upmu_sbi_pmu *pmu);
+
+/*
+ * Take a virtual CPU from this hart: read the values of its counters, and leave the counters without an event.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (the vCPU is not loaded, or in its guest); UPMU_ERR_PORT (an access failed: the vCPU
+ * is not loaded any more, and a counter that could not be read has the value of the last put).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_sbi_pmu_put(struct upmu_sbi_pmu *pmu);
+
+/*
+ * Enter the guest: its started counters run. Call it as the last call before the guest's first instruction. Cost: one
+ * read and one write of mcountinhibit, none if no counter is started; one write more for each started counter whose
+ * overflow flag the guest sees.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (the vCPU is not loaded, or in its guest); UPMU_ERR_PORT (a register failed: the
+ * guest may run, and counters may stand still).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_sbi_pmu_enter(struct upmu_sbi_pmu *pmu);
+
+/*
+ * Leave the guest: its counters stop. Call it as the first call after the guest's last instruction. *out_overflow: a
+ * counter has overflowed whose flag was clear, so the guest's local interrupt 13 becomes pending; the guest clears it.
+ * The hart's own interrupt 13, by which the guest may have been left, is the hypervisor's to clear. Cost: two reads and
+ * one write, none if no counter is started.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (the vCPU is not in its guest); UPMU_ERR_PORT (a register failed).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_sbi_pmu_exit(struct upmu_sbi_pmu *pmu, bool *out_overflow);
+
+/*
+ * Answer a guest's read of a CSR that trapped: cycle + n of a counter that has an event, on RV32 its upper half, too,
+ * and scountovf. Reads of counters trap if hcounteren is 0. *out_value gets the register's value. False: the guest has
+ * no such register, so its instruction is illegal; *out_value is unchanged.
+ *
+ * A hart with Sscofpmf does not trap scountovf: with hcounteren 0 the guest reads 0. It finds its overflow flags in the
+ * snapshot memory. The answer for scountovf is for hypervisors that execute the guest's instruction themselves.
+ *
+ * Context: local, if the vCPU is loaded; else any.
+ */
+bool upmu_sbi_pmu_csr(const struct upmu_sbi_pmu *pmu, unsigned csr, unsigned long *out_value);
 
 #ifdef __cplusplus
 }

@@ -6,26 +6,21 @@
  * the firmware follow the last of hardware. Sets of counters are masks of 64 bits by these numbers. mcountinhibit says
  * which counters of hardware run; no copy of it is kept, because the firmware's own counters have bits there, too.
  *
+ * The caller of a virtual CPU's PMU is a hypervisor, and its guest does not run during a call. So the gates in hardware
+ * are closed, and pmu->counting says which counters run in the guest (sbi_guest.c).
+ *
  * Sources: RISC-V SBI 3.0, chapters "Binary Encoding" and "Performance Monitoring Unit Extension"; RISC-V privileged
  * architecture 1.12, 3.1.10 to 3.1.12; Sscofpmf 1.0.
  */
-#include "abi/sbi/sbi.h"
-#include <upmu/abi.h>
+#include "abi/sbi/sbi_pmu.h"
 
-#define SBI_MCOUNTEREN 0x306u
-#define SBI_MCOUNTINHIBIT 0x320u
-#define SBI_MHPMEVENT(n) (0x320u + (n))
-#define SBI_MHPMCOUNTER(n) (0xb00u + (n))
-#define SBI_CYCLE 0xc00u
-#define SBI_SCOUNTOVF 0xda0u
-
-#define SBI_XLEN ((unsigned)sizeof(unsigned long) * 8u)
 #define SBI_FIXED UINT32_C(5) /* mcycle and minstret, which have no mhpmevent */
 #define SBI_FIRST 3u
 #define SBI_OF (UINT64_C(1) << 63)
 #define SBI_MINH (UINT64_C(1) << 62)
-#define SBI_SELECT_BITS 58u /* bits of mhpmevent below those of Sscofpmf */
-#define SBI_RAW_BITS 48u    /* bits of the data of UPMU_SBI_RAW_EVENT */
+#define SBI_HOST_MODES (UINT64_C(7) << 60) /* MINH, SINH, UINH */
+#define SBI_SELECT_BITS 58u                /* bits of mhpmevent below those of Sscofpmf */
+#define SBI_RAW_BITS 48u                   /* bits of the data of UPMU_SBI_RAW_EVENT */
 
 /* Flags of UPMU_SBI_PMU_CONFIG_MATCHING. Bits 3 to 7 exclude modes, in the order of bits 58 to 62 of mhpmevent. */
 #define SBI_SKIP_MATCH 1u
@@ -83,28 +78,17 @@ static uint64_t sbi_wide(const unsigned long two[2])
 
 /* ---- Registers ---- */
 
-static bool csr_read(const struct upmu_sbi_pmu *pmu, uint32_t number, uint64_t *out_value)
+/* Read mcountinhibit. Of a virtual CPU no counter runs during a call. */
+static bool gates_read(const struct upmu_sbi_pmu *pmu, uint64_t *out_gates)
 {
-    const struct upmu_port *port = pmu->config->port;
-
-    return port->rdmsr(port->context, number, out_value);
+    *out_gates = ~UINT64_C(0);
+    return pmu->config->guest || csr_read(pmu, SBI_MCOUNTINHIBIT, out_gates);
 }
 
-static bool csr_write(const struct upmu_sbi_pmu *pmu, uint32_t number, uint64_t value)
+/* Return the counters of a set whose gates a call changes in hardware. */
+static uint32_t gates_of(const struct upmu_sbi_pmu *pmu, uint64_t set)
 {
-    const struct upmu_port *port = pmu->config->port;
-
-    return port->wrmsr(port->context, number, value);
-}
-
-/* Set the bits `set` of a register and clear the bits `clear`. No write is made if nothing changes. */
-static bool csr_change(const struct upmu_sbi_pmu *pmu, uint32_t number, uint32_t set, uint32_t clear)
-{
-    uint64_t value = 0;
-
-    if (!csr_read(pmu, number, &value))
-        return false;
-    return ((value | set) & ~(uint64_t)clear) == value || csr_write(pmu, number, (value | set) & ~(uint64_t)clear);
+    return pmu->config->guest ? 0 : (uint32_t)set & pmu->config->counters;
 }
 
 /* Return the mask of the counters, of hardware and of the firmware, that are started; `gates` is mcountinhibit. */
@@ -150,7 +134,7 @@ static bool counter_load(struct upmu_sbi_pmu *pmu, unsigned counter, uint64_t va
 /* Open the gates of counters that are stopped; `gates` is mcountinhibit. */
 static bool counters_open(struct upmu_sbi_pmu *pmu, uint64_t set, uint64_t gates)
 {
-    uint32_t hardware = (uint32_t)set & pmu->config->counters;
+    uint32_t hardware = gates_of(pmu, set);
 
     if (hardware && !csr_write(pmu, SBI_MCOUNTINHIBIT, gates & ~(uint64_t)hardware))
         return false;
@@ -217,13 +201,18 @@ static uint64_t event_counters(const struct upmu_sbi_pmu *pmu, unsigned long eve
     return ((row->counters & ~UINT32_C(7)) | fixed) & config->counters;
 }
 
-/* Return the bits of mhpmevent that keep an event from being counted in modes: in M-mode always. */
+/*
+ * Return the bits of mhpmevent that keep an event from being counted in modes: in M-mode always. A guest's modes S and
+ * U are VS and VU, and the hypervisor's modes S and U are never counted for a guest.
+ */
 static uint64_t event_modes(const struct upmu_sbi_config *config, unsigned long flags)
 {
     uint64_t modes = SBI_MINH;
 
     if (!config->sscofpmf)
         return 0;
+    if (config->guest)
+        return SBI_HOST_MODES | (uint64_t)(flags >> 5 & 3u) << SBI_SELECT_BITS;
     for (unsigned n = config->hypervisor ? 3u : 5u; n <= 6; n++)
         modes |= (uint64_t)(flags >> n & 1u) << (SBI_SELECT_BITS + n - 3u);
     return modes;
@@ -248,11 +237,25 @@ static bool counter_configure(struct upmu_sbi_pmu *pmu, unsigned counter, unsign
         pmu->code[counter - pmu->hardware] = (uint16_t)SBI_CODE(event);
     } else if (counter >= SBI_FIRST) {
         pmu->select[counter] = select;
-        if (!csr_write(pmu, SBI_MHPMEVENT(counter), select) || !csr_change(pmu, SBI_MCOUNTEREN, UPMU_BIT32(counter), 0))
+        pmu->overflowed &= ~UPMU_BIT32(counter);
+        if (!csr_write(pmu, SBI_MHPMEVENT(counter), select) ||
+            (!pmu->config->guest && !csr_change(pmu, SBI_MCOUNTEREN, UPMU_BIT32(counter), 0)))
             return false;
     }
     pmu->configured |= UPMU_BIT64(counter);
     return true;
+}
+
+/*
+ * Return the error of a counter that did not take its event: the firmware below a hypervisor may have no such event.
+ * Then the event is taken back.
+ */
+static enum upmu_sbi_error counter_refusal(const struct upmu_sbi_pmu *pmu, unsigned counter)
+{
+    if (!pmu->config->guest)
+        return UPMU_SBI_FAILED;
+    (void)csr_write(pmu, SBI_MHPMEVENT(counter), 0);
+    return UPMU_SBI_NOT_SUPPORTED;
 }
 
 static struct upmu_sbi_answer config_matching(struct upmu_sbi_pmu *pmu, const unsigned long a[6])
@@ -266,7 +269,7 @@ static struct upmu_sbi_answer config_matching(struct upmu_sbi_pmu *pmu, const un
     able = event_counters(pmu, event, data, &select);
     if (!(able & set))
         return sbi_error(UPMU_SBI_NOT_SUPPORTED);
-    if (!csr_read(pmu, SBI_MCOUNTINHIBIT, &gates))
+    if (!gates_read(pmu, &gates))
         return sbi_error(UPMU_SBI_FAILED);
     if (flags & SBI_SKIP_MATCH)
         set &= 0 - set;
@@ -278,8 +281,9 @@ static struct upmu_sbi_answer config_matching(struct upmu_sbi_pmu *pmu, const un
     if (able & ~(uint64_t)SBI_FIXED)
         able &= ~(uint64_t)SBI_FIXED;
     counter = upmu_bits_lowest64(able);
-    if (!counter_configure(pmu, counter, event, select | event_modes(pmu->config, flags)) ||
-        ((flags & SBI_CLEAR_VALUE) && !counter_load(pmu, counter, 0)) ||
+    if (!counter_configure(pmu, counter, event, select | event_modes(pmu->config, flags)))
+        return sbi_error(counter_refusal(pmu, counter));
+    if (((flags & SBI_CLEAR_VALUE) && !counter_load(pmu, counter, 0)) ||
         ((flags & SBI_AUTO_START) && !counters_open(pmu, UPMU_BIT64(counter), gates)))
         return sbi_error(UPMU_SBI_FAILED);
     return sbi_value(counter);
@@ -309,6 +313,8 @@ static enum upmu_sbi_error counter_prepare(struct upmu_sbi_pmu *pmu, const struc
     if (pmu->config->sscofpmf && counter >= SBI_FIRST && !is_firmware(pmu, counter) &&
         !csr_write(pmu, SBI_MHPMEVENT(counter), pmu->select[counter]))
         return UPMU_SBI_FAILED;
+    if (!is_firmware(pmu, counter))
+        pmu->overflowed &= ~UPMU_BIT32(counter);
     if (start->flags && !counter_load(pmu, counter, value))
         return UPMU_SBI_FAILED;
     return UPMU_SBI_SUCCESS;
@@ -324,7 +330,7 @@ static struct upmu_sbi_answer counters_start(struct upmu_sbi_pmu *pmu, const uns
         return sbi_error(UPMU_SBI_INVALID_PARAM);
     if ((start.flags & SBI_INIT_SNAPSHOT) && !pmu->has_shmem)
         return sbi_error(UPMU_SBI_NO_SHMEM);
-    if (!csr_read(pmu, SBI_MCOUNTINHIBIT, &gates))
+    if (!gates_read(pmu, &gates))
         return sbi_error(UPMU_SBI_FAILED);
     start.started = started_counters(pmu, gates);
     for (uint64_t rest = set; rest; rest &= rest - 1u) {
@@ -343,7 +349,7 @@ static struct upmu_sbi_answer counters_start(struct upmu_sbi_pmu *pmu, const uns
 static bool snapshot_take(const struct upmu_sbi_pmu *pmu, unsigned long base, uint64_t set)
 {
     const struct upmu_sbi_config *config = pmu->config;
-    uint64_t flags = 0, value;
+    uint64_t flags = pmu->overflowed, value;
     unsigned counter;
 
     for (uint64_t rest = set & pmu->configured; rest; rest &= rest - 1u) {
@@ -352,7 +358,7 @@ static bool snapshot_take(const struct upmu_sbi_pmu *pmu, unsigned long base, ui
             !config->copy(config->context, pmu->shmem + SBI_VALUES + 8u * (counter - base), &value, sizeof value, true))
             return false;
     }
-    if (config->sscofpmf && !csr_read(pmu, SBI_SCOUNTOVF, &flags))
+    if (config->sscofpmf && !config->guest && !csr_read(pmu, SBI_SCOUNTOVF, &flags))
         return false;
     flags = (flags & config->counters & pmu->configured) >> base;
     return config->copy(config->context, pmu->shmem, &flags, sizeof flags, true);
@@ -368,7 +374,8 @@ static bool counters_reset(struct upmu_sbi_pmu *pmu, uint64_t set)
     for (uint32_t rest = hardware & (uint32_t)pmu->configured; rest; rest &= rest - 1u)
         fine &= csr_write(pmu, SBI_MHPMEVENT(upmu_bits_lowest(rest)), 0);
     pmu->configured &= ~set;
-    return csr_change(pmu, SBI_MCOUNTEREN, 0, hardware) && fine;
+    pmu->overflowed &= ~hardware;
+    return (pmu->config->guest || csr_change(pmu, SBI_MCOUNTEREN, 0, hardware)) && fine;
 }
 
 static struct upmu_sbi_answer counters_stop(struct upmu_sbi_pmu *pmu, const unsigned long a[6])
@@ -381,11 +388,10 @@ static struct upmu_sbi_answer counters_stop(struct upmu_sbi_pmu *pmu, const unsi
         return sbi_error(UPMU_SBI_INVALID_PARAM);
     if ((flags & SBI_TAKE_SNAPSHOT) && !pmu->has_shmem)
         return sbi_error(UPMU_SBI_NO_SHMEM);
-    if (!csr_read(pmu, SBI_MCOUNTINHIBIT, &gates))
+    if (!gates_read(pmu, &gates))
         return sbi_error(UPMU_SBI_FAILED);
     started = started_counters(pmu, gates);
-    if (((uint32_t)(set & started) & pmu->config->counters) &&
-        !csr_write(pmu, SBI_MCOUNTINHIBIT, gates | ((uint32_t)set & pmu->config->counters)))
+    if (gates_of(pmu, set & started) && !csr_write(pmu, SBI_MCOUNTINHIBIT, gates | gates_of(pmu, set)))
         return sbi_error(UPMU_SBI_FAILED);
     pmu->counting &= ~set;
     if (flags & SBI_TAKE_SNAPSHOT)
@@ -482,6 +488,8 @@ static struct upmu_sbi_answer event_info(const struct upmu_sbi_pmu *pmu, const u
 
 struct upmu_sbi_answer upmu_sbi_pmu_call(struct upmu_sbi_pmu *pmu, unsigned long function, const unsigned long a[6])
 {
+    if (pmu->config->guest && (!pmu->is_loaded || pmu->is_entered))
+        return sbi_error(UPMU_SBI_FAILED);
     switch (function) {
     case UPMU_SBI_PMU_NUM_COUNTERS:
         return sbi_value(pmu->hardware + (pmu->counters ? pmu->config->firmware_counters : 0u));
@@ -507,7 +515,7 @@ struct upmu_sbi_answer upmu_sbi_pmu_call(struct upmu_sbi_pmu *pmu, unsigned long
 
 void upmu_sbi_pmu_firmware(struct upmu_sbi_pmu *pmu, unsigned code)
 {
-    for (uint64_t rest = pmu->counting; rest; rest &= rest - 1u) {
+    for (uint64_t rest = pmu->counting >> pmu->hardware << pmu->hardware; rest; rest &= rest - 1u) {
         unsigned n = upmu_bits_lowest64(rest) - pmu->hardware;
 
         if (pmu->code[n] == code)
@@ -532,7 +540,9 @@ static bool config_is_valid(const struct upmu_sbi_config *config)
 {
     if (!config->port || !config->port->rdmsr || !config->port->wrmsr || (config->counters & 2u) || !config->width ||
         config->width > 64 || config->firmware_counters > UPMU_SBI_FIRMWARE ||
-        (config->hypervisor && !config->sscofpmf) || (config->event_count && !config->events))
+        (config->hypervisor && !config->sscofpmf) ||
+        (config->guest && ((config->counters & SBI_FIXED) || config->hypervisor != config->sscofpmf)) ||
+        (config->event_count && !config->events))
         return false;
     for (uint32_t i = 0; i < config->event_count; i++)
         if (!row_is_valid(&config->events[i]))
@@ -563,7 +573,7 @@ enum upmu_status upmu_sbi_pmu_init(struct upmu_sbi_pmu *pmu, const struct upmu_s
         return UPMU_ERR_INVALID;
     *pmu = none;
     pmu->config = config;
-    if (!hardware_clear(pmu))
+    if (!config->guest && !hardware_clear(pmu))
         return UPMU_ERR_PORT;
     pmu->hardware = (uint8_t)(config->counters ? upmu_bits_highest(config->counters) + 1u : 0u);
     pmu->counters = config->counters | (uint64_t)((UINT32_C(1) << config->firmware_counters) - 1u) << pmu->hardware;

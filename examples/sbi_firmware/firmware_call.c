@@ -104,7 +104,7 @@ static bool is_this_hart(unsigned long mask, unsigned long base, bool *out_named
 {
     unsigned long id = firmware_hart.id;
 
-    *out_named = base == ~0ul || (id >= base && id - base < 64 && mask >> (id - base) & 1u);
+    *out_named = base == ~0ul || (id >= base && id - base < __riscv_xlen && mask >> (id - base) & 1u);
     return base == ~0ul || !mask || (*out_named && mask == 1ul << (id - base));
 }
 
@@ -215,7 +215,7 @@ void firmware_call(struct firmware_frame *frame)
     case TIME:
         if (function == 0) {
             note_event(SET_TIMER);
-            firmware_set_timer(a[0]);
+            firmware_set_timer(__riscv_xlen == 32 ? (uint64_t)a[1] << 32 | a[0] : a[0]);
             answer = answer_with(0, 0);
         }
         break;

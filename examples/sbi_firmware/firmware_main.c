@@ -8,14 +8,18 @@
 
 #include <port/riscv_native/riscv_csr.h>
 
-#define MTIMECMP ((volatile uint64_t *)0x02004000)
+#define MTIMECMP ((volatile uint32_t *)0x02004000) /* two halves, the lower one first */
 #define CLINT 0x02000000ul
 #define CLINT_SIZE 0x10000ul
 
 #define STIMECMP "0x14d"
-#define MENVCFG "0x30a"
-#define MENVCFG_STCE (1ul << 63)
-#define INTERRUPT (1ul << 63)
+#define STIMECMPH "0x15d"
+#if __riscv_xlen == 64
+#define MENVCFG_UPPER "0x30a"
+#else
+#define MENVCFG_UPPER "0x31a"
+#endif
+#define TOP (1ul << (__riscv_xlen - 1)) /* of mcause: an interrupt; of menvcfg: STCE, which lets S-mode use stimecmp */
 #define SSI (1ul << 1)
 #define STI (1ul << 5)
 #define MTI (1ul << 7)
@@ -49,10 +53,18 @@ __attribute__((interrupt("machine"), aligned(4))) static void skip_trap(void)
 void firmware_set_timer(uint64_t time)
 {
     if (firmware_hart.has_sstc) {
+#if __riscv_xlen == 64
         UPMU_RV_PUT(STIMECMP, time);
+#else
+        UPMU_RV_PUT(STIMECMP, ~0ul); /* no time between the old and the new one */
+        UPMU_RV_PUT(STIMECMPH, time >> 32);
+        UPMU_RV_PUT(STIMECMP, time);
+#endif
         return;
     }
-    *MTIMECMP = time;
+    MTIMECMP[1] = ~UINT32_C(0);
+    MTIMECMP[0] = (uint32_t)time;
+    MTIMECMP[1] = (uint32_t)(time >> 32);
     UPMU_RV_CLEAR("mip", STI);
     UPMU_RV_SET("mie", MTI);
 }
@@ -66,7 +78,8 @@ static void find_timer(void)
     if (skips != before)
         return;
     firmware_hart.has_sstc = true;
-    UPMU_RV_SET(MENVCFG, MENVCFG_STCE);
+    UPMU_RV_SET(MENVCFG_UPPER, TOP);
+    firmware_set_timer(~UINT64_C(0));
 }
 
 /* PMP: entries of a power of two in size. The first that has an address decides. */
@@ -102,7 +115,7 @@ void firmware_handle(struct firmware_frame *frame)
     if (cause == CALL) {
         UPMU_RV_PUT("mepc", UPMU_RV_GET("mepc") + 4);
         firmware_call(frame);
-    } else if (cause & INTERRUPT) { /* the machine's timer, which is S-mode's: no other one is enabled */
+    } else if (cause & TOP) { /* the machine's timer, which is S-mode's: no other one is enabled */
         UPMU_RV_CLEAR("mie", MTI);
         UPMU_RV_SET("mip", STI);
     } else {

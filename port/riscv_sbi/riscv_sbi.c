@@ -32,6 +32,8 @@
 #define SBI_RAW_EVENT_V2 0x30000u /* from 3.0 on: 56 bits */
 #define SBI_EVENT_BITS 20u
 #define INFO_FIRMWARE (1ul << (__riscv_xlen - 1))
+#define CONFIGURE_VUINH 0x8u
+#define CONFIGURE_VSINH 0x10u
 #define CONFIGURE_UINH 0x20u
 #define CONFIGURE_SINH 0x40u
 #define CONFIGURE_MINH 0x80u
@@ -54,6 +56,8 @@
 #define EVENT_MINH (UINT64_C(1) << 62)
 #define EVENT_SINH (UINT64_C(1) << 61)
 #define EVENT_UINH (UINT64_C(1) << 60)
+#define EVENT_VSINH (UINT64_C(1) << 59)
+#define EVENT_VUINH (UINT64_C(1) << 58)
 
 #define SSTATUS_SIE 2
 #define SIP_LCOFIP (1ul << 13)
@@ -175,7 +179,8 @@ static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart 
     uint64_t event = hart->event[n], data;
     unsigned long mask = 0, index = 0, number = number_of(sbi, event, &data);
     unsigned long modes = (event & EVENT_UINH ? CONFIGURE_UINH : 0) | (event & EVENT_SINH ? CONFIGURE_SINH : 0) |
-                          (event & EVENT_MINH ? CONFIGURE_MINH : 0);
+                          (event & EVENT_MINH ? CONFIGURE_MINH : 0) | (event & EVENT_VSINH ? CONFIGURE_VSINH : 0) |
+                          (event & EVENT_VUINH ? CONFIGURE_VUINH : 0);
 
     for (unsigned m = FIRST; m < 32; m++)
         mask |= wanted >> m & 1u ? 1ul << sbi->index[m] : 0;

@@ -4,6 +4,7 @@
 import glob
 import os
 import re
+import sys
 
 from checklib import check, files, main, read, run
 
@@ -113,6 +114,19 @@ def a_failed_list_ends_make_deps():
         if (code == 0) != wanted or "apt has no new list" not in output:
             complaints.append(f"DEPS_OLD_LISTS={old}: ended with {code}: {output}")
     return complaints
+
+
+@check
+def linux_says_what_it_is_made_with_and_deps_foreign_has_it():
+    """Finds a program that Linux's build needs, and that neither is installed nor named when it is missing."""
+    package = {"xz": "xz-utils"}
+    needed = re.search(r"^PROGRAMS = (\[.*\])$", read("tests/foreign/test_sbi_linux.py"), re.M)[1]
+    tools = [word for word in re.findall(r'"([\w.-]+)"', needed) if not word.startswith(("qemu", "apt", "dpkg"))]
+    installed = " ".join(re.findall(r"^deps-foreign\tDEBIAN\t(.*)$", read("tools/packages.tsv"), re.M)).split()
+    _code, output = run([sys.executable, "tests/foreign/test_sbi_linux.py"], env={"PATH": "/nonexistent"})
+    complaints = [f"deps-foreign has no {tool}" for tool in tools if package.get(tool, tool) not in installed]
+    complaints += [f"{tool} is missing, and nothing says so" for tool in tools if f" {tool} " not in output]
+    return complaints if {"flex", "bison", "bc"} <= set(tools) and "[  SKIPPED ]" in output else complaints + [output]
 
 
 if __name__ == "__main__":

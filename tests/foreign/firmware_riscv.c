@@ -13,6 +13,8 @@
 #define CALLS 32u
 #define NO_MACHINE_MODE (UINT64_C(1) << 62)
 #define NO_SUPERVISOR_MODE (UINT64_C(1) << 61)
+#define NO_GUEST_SUPERVISOR_MODE (UINT64_C(1) << 59)
+#define NO_GUEST_USER_MODE (UINT64_C(1) << 58)
 #define RAW 0x20000u
 #define RAW_V2 0x30000u
 
@@ -128,7 +130,8 @@ static void a_call_says_what_the_specification_says(void)
     good &= put(0x320, ~UINT64_C(0));
     call = last(4);
     good &= call[0] == 0 && call[1] == 1ul << 3 && call[2] == 0;
-    good &= put(0x323, 1);
+    good &= put(0x323, 1) && put(0x323, 1 | NO_GUEST_SUPERVISOR_MODE) && last(2)[2] == 0x10;
+    good &= put(0x323, 1 | NO_GUEST_USER_MODE) && last(2)[2] == 8 && put(0x323, 1);
     tell("a_call_says_what_the_specification_says", good && last(4)[2] == 1);
 }
 

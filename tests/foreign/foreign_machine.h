@@ -59,6 +59,9 @@ extern unsigned machine_writes;
 /* Of RISC-V, in M-mode: the port for S-mode alone. */
 void firmware_tests(bool overflows);
 
+/* Of RISC-V, in S-mode: a virtual CPU's PMU on this port. */
+void guest_tests(const struct upmu_port *port, unsigned width, bool overflows);
+
 /* Faults of this QEMU that the port repairs, as text; each is found by a try. */
 const char *machine_repairs(void);
 

@@ -144,7 +144,7 @@ def main():
     lines, missing = [], [name for name in PROGRAMS if not shutil.which(name)] + [path for path in FIRMWARES.values() if not os.path.exists(path)]
     try:
         if missing:
-            raise Skip(f"no {' '.join(missing)}")
+            raise Skip(f"no {' '.join(missing)} (make deps-foreign)")
         kernel, files = image(), archive()
         for cpu in CPUS:
             for test, good, shown in compare(cpu, {name: boot(name, cpu, kernel, files) for name in FIRMWARES}):

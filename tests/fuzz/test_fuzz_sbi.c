@@ -3,13 +3,15 @@
  * Fuzzing: S-mode calls the SBI's PMU with any arguments, while its memory holds anything, goes away, and changes with
  * each byte that was read. Counters of others are not touched; a counter runs exactly from a start to a stop, can be
  * read exactly while it has an event, and counts no M-mode; only the words that a call names are stored to memory; an
- * error is one of the function's own.
+ * error is one of the function's own. A virtual CPU's counters run exactly between an entry and an exit, count the
+ * guest's modes alone, and keep their values while another vCPU has the hart.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
 
+#include "abi/sbi/sbi_guest.c"
 #include "abi/sbi/sbi_pmu.c"
 #include "tests/common/fake_hart.h"
 
@@ -55,7 +57,7 @@ static void begin(struct fuzz_bytes *in)
 {
     uint32_t counters = fuzz_u32(in) & ~UINT32_C(2), exist = counters | fuzz_u32(in);
     unsigned firmware = fuzz_u8(in) % (UPMU_SBI_FIRMWARE + 1u), kind = fuzz_u8(in), first = 0;
-    bool sscofpmf = kind & 3;
+    bool sscofpmf = kind & 3, guest = kind & 0x40;
 
     memset(&config, 0, sizeof config);
     config.port = &hart_port;
@@ -63,13 +65,17 @@ static void begin(struct fuzz_bytes *in)
     config.copy = kind & 0x1c ? hart_copy : NULL;
     config.events = rows;
     config.event_count = fuzz_u8(in) % (COUNT(rows) + 1u);
+    counters &= guest ? ~UINT32_C(7) : ~UINT32_C(2);
     config.counters = counters;
+    config.guest = guest;
     config.width = (uint8_t)(16 + fuzz_u8(in) % 49);
     config.firmware_counters = (uint8_t)firmware;
     config.sscofpmf = sscofpmf;
-    config.hypervisor = sscofpmf && kind & 0x20;
+    config.hypervisor = sscofpmf && (guest || kind & 0x20);
     hart_reset(exist, counters, config.width, sscofpmf, config.hypervisor);
+    hart.inhibit |= guest ? counters : 0;
     FUZZ_CHECK(upmu_sbi_pmu_init(&pmu, &config) == UPMU_OK, "init");
+    FUZZ_CHECK(!guest || upmu_sbi_pmu_load(&pmu) == UPMU_OK, "load");
     memset(&books, 0, sizeof books);
     for (unsigned n = 0; n < 32; n++)
         if (counters >> n & 1u)
@@ -81,9 +87,17 @@ static void begin(struct fuzz_bytes *in)
 
 /* ---- What has to hold ---- */
 
+/* Can the software that has the PMU read a counter? */
+static bool can_read(unsigned n)
+{
+    unsigned long word;
+    uint64_t value;
+
+    return config.guest ? upmu_sbi_pmu_csr(&pmu, 0xc00 + n, &word) : hart_read_in_s_mode(0xc00 + n, &value);
+}
+
 static void check_hart(void)
 {
-    uint64_t value;
 
     FUZZ_CHECK(hart.wrong == NULL, "%s", hart.wrong);
     for (unsigned n = 0; n < 32 && !books.failed; n++) {
@@ -91,12 +105,15 @@ static void check_hart(void)
 
         if (!lent)
             continue;
-        FUZZ_CHECK((hart.inhibit >> n & 1u) == !runs, "counter %u runs: %u", n, !runs);
-        FUZZ_CHECK(hart_read_in_s_mode(0xc00 + n, &value) == configured, "counter %u can be read: %u", n, !configured);
+        FUZZ_CHECK((hart.inhibit >> n & 1u) == (config.guest || !runs), "counter %u runs: %u", n, !runs);
+        FUZZ_CHECK(can_read(n) == configured, "counter %u can be read: %u", n, !configured);
         if (n >= 3)
             FUZZ_CHECK((hart.event[n] != 0) == configured || hart.event[n] == 0, "counter %u has an event", n);
         if (n >= 3 && configured && hart.sscofpmf)
             FUZZ_CHECK(hart.event[n] & hart_excludes(HART_M), "counter %u counts M-mode", n);
+        if (n >= 3 && configured && hart.sscofpmf && config.guest)
+            FUZZ_CHECK(hart.event[n] & hart_excludes(HART_S) && hart.event[n] & hart_excludes(HART_U),
+                       "counter %u counts the hypervisor", n);
     }
 }
 
@@ -201,8 +218,56 @@ static void run_events(struct fuzz_bytes *in)
 
     memcpy(kept, hart.counter, sizeof kept);
     hart_run(mode, HART_CYCLES + fuzz_u8(in) % 4, fuzz_u32(in));
-    for (unsigned n = 3; mode == HART_M && hart.sscofpmf && n < 32; n++)
+    for (unsigned n = 3; (config.guest || (mode == HART_M && hart.sscofpmf)) && n < 32; n++)
         FUZZ_CHECK(hart.counter[n] == kept[n] || !(config.counters >> n & 1u), "counter %u counts M-mode", n);
+}
+
+/* The guest runs, or another mode has events meanwhile. */
+static void visit_guest(struct fuzz_bytes *in)
+{
+    unsigned draw = fuzz_u8(in) % 8;
+    enum hart_mode mode = draw > HART_VS ? HART_VS : (enum hart_mode)draw;
+    uint32_t running = (uint32_t)pmu.counting & config.counters;
+    unsigned long old = 0, now = 0;
+    uint64_t kept[32];
+    bool overflow;
+
+    memcpy(kept, hart.counter, sizeof kept);
+    (void)upmu_sbi_pmu_csr(&pmu, 0xda0, &old);
+    fuzz_calls += 2;
+    FUZZ_CHECK(upmu_sbi_pmu_enter(&pmu) == UPMU_OK, "enter");
+    FUZZ_CHECK((hart.inhibit & config.counters) == (config.counters & ~running), "other counters run in the guest");
+    FUZZ_CHECK(books.failed || running == ((uint32_t)books.running & config.counters), "counters were started");
+    for (uint64_t event = 0, count = fuzz_u8(in) & 1 ? fuzz_u64(in) : fuzz_u8(in); event < 4; event++)
+        hart_run(mode, HART_CYCLES + event, count);
+    FUZZ_CHECK(upmu_sbi_pmu_exit(&pmu, &overflow) == UPMU_OK, "exit");
+    (void)upmu_sbi_pmu_csr(&pmu, 0xda0, &now);
+    FUZZ_CHECK(overflow == ((now & ~old) != 0) && !(old & ~now), "flags %lx to %lx", old, now);
+    FUZZ_CHECK(!(now & ~(unsigned long)running & ~old), "a stopped counter overflowed");
+    for (unsigned n = 3; n < 32; n++)
+        FUZZ_CHECK(hart.counter[n] == kept[n] || !(config.counters >> n & 1u) ||
+                       (running >> n & 1u && (mode > HART_M || !hart.sscofpmf)),
+                   "counter %u counts mode %u", n, mode);
+}
+
+/* Another vCPU has the hart for a while. */
+static void move_guest(struct fuzz_bytes *in)
+{
+    uint64_t kept[32], garbage = fuzz_u64(in);
+
+    memcpy(kept, hart.counter, sizeof kept);
+    fuzz_calls += 2;
+    FUZZ_CHECK(upmu_sbi_pmu_put(&pmu) == UPMU_OK, "put");
+    for (unsigned n = 3; n < 32; n++)
+        if (config.counters >> n & 1u) {
+            FUZZ_CHECK(hart.event[n] == 0, "counter %u keeps an event", n);
+            hart.counter[n] = garbage & hart_ones(n);
+        }
+    FUZZ_CHECK(upmu_sbi_pmu_load(&pmu) == UPMU_OK, "load");
+    for (unsigned n = 3; n < 32; n++)
+        FUZZ_CHECK(hart.counter[n] == kept[n] || !(config.counters & books.configured & UINT64_C(1) << n) ||
+                       books.failed,
+                   "counter %u lost its value", n);
 }
 
 static void run(const uint8_t *bytes, size_t length)
@@ -231,12 +296,20 @@ static void run(const uint8_t *bytes, size_t length)
         case 5:
             upmu_sbi_pmu_firmware(&pmu, fuzz_u32(&in) & 0x1f);
             break;
+        case 6:
+        case 7:
+            if (config.guest && what & 16)
+                move_guest(&in);
+            else if (config.guest)
+                visit_guest(&in);
+            break;
         default:
             make_call(&in);
             break;
         }
         check_hart();
     }
+    FUZZ_CHECK(!config.guest || upmu_sbi_pmu_put(&pmu) == UPMU_OK, "put");
     FUZZ_CHECK(upmu_sbi_pmu_init(&pmu, &config) == UPMU_OK, "init");
     memset(&books, 0, sizeof books);
     books.configured = books.running = config.counters & 5;
@@ -271,15 +344,17 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     fuzz_put(draft, fuzz_below(random, 2) ? 0xffffffff : fuzz_random(random), 4);
     fuzz_put(draft, fuzz_random(random), 4 + 1 + 1 + 1 + 1);
     while (steps--) {
-        unsigned what = fuzz_below(random, 16);
+        unsigned what = fuzz_below(random, 32);
 
         fuzz_put(draft, what, 1);
-        if (what >= 6)
+        if (what % 16 >= 8)
             put_arguments(random, draft, fuzz_below(random, 3) ? 2 + fuzz_below(random, 3) : fuzz_below(random, 10));
+        else if (what % 16 >= 6)
+            fuzz_put(draft, fuzz_word(random), 3), fuzz_put(draft, fuzz_word(random), 8);
         else
-            fuzz_put(draft, fuzz_word(random), what == 2 ? 8 : what < 2 ? 1 : 6);
+            fuzz_put(draft, fuzz_word(random), what % 16 == 2 ? 8 : what % 16 < 2 ? 1 : 6);
     }
 }
 
 const struct fuzz_target fuzz_target = {
-    "sbi", "calls_and_memory_of_s_mode_leave_the_hart_whole", 6000, 5000000, run, make, 100000000};
+    "sbi", "calls_and_memory_of_s_mode_leave_the_hart_whole", 6000, 6000000, run, make, 100000000};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PMU extension of the SBI on a hart of a few hundred lines: each row of tests/conformance/sbi_pmu.tsv, each access
- * that fails, and each configuration that is refused.
+ * The PMU extension of the SBI on a hart of a few hundred lines, of firmware and of virtual CPUs: each row of
+ * tests/conformance/sbi_pmu.tsv, each access that fails, and each configuration that is refused.
  */
 #include <stdlib.h>
 
+#include "abi/sbi/sbi_guest.c"
 #include "abi/sbi/sbi_pmu.c"
 #include "tests/common/fake_hart.h"
 #include "tests/common/table.h"
@@ -33,13 +34,16 @@ static const struct {
     {"bare", {.counters = 0x8, .width = 40, .sscofpmf = true}},
     {"fixed", {.counters = 0x5, .width = 40}},
     {"none", {.width = 40, .sscofpmf = true}},
+    {"guest",
+     {.counters = 0x78, .width = 48, .firmware_counters = 4, .sscofpmf = true, .hypervisor = true, .guest = true}},
+    {"guest_plain", {.counters = 0x18, .width = 32, .guest = true}},
 };
 
-static struct upmu_sbi_pmu pmu;
+static struct upmu_sbi_pmu pmu, other; /* `other`: a second virtual CPU */
 static struct upmu_sbi_config config;
 static unsigned line_number; /* of the table's row */
 
-/* The hart has counter 5, too, where it is not handed out. */
+/* The hart has counter 5, too, where it is not handed out. A hypervisor hands out counters that are closed. */
 static enum upmu_status open_hart(const char *name)
 {
     unsigned i = 0;
@@ -53,6 +57,11 @@ static enum upmu_status open_hart(const char *name)
     config.events = events;
     config.event_count = COUNT(events);
     hart_reset(config.counters | 0x20, config.counters, config.width, config.sscofpmf, config.hypervisor);
+    if (config.guest) {
+        hart.inhibit |= config.counters;
+        memset(&other, 0xa5, sizeof other);
+        assert_int_equal(upmu_sbi_pmu_init(&other, &config), UPMU_OK);
+    }
     memset(&pmu, 0xa5, sizeof pmu);
     return upmu_sbi_pmu_init(&pmu, &config);
 }
@@ -127,7 +136,7 @@ static void check_call(const char *step, const uint64_t argument[ARGUMENTS], con
 
 static void run_in_mode(const char *arguments)
 {
-    static const char modes[] = "usm";
+    static const char modes[] = "usmwv"; /* w: VU, v: VS */
     uint64_t argument[ARGUMENTS];
 
     assert_int_equal(numbers(arguments + 2, argument), 2, line_number);
@@ -140,6 +149,42 @@ static uint64_t *word(uint64_t address)
     return (uint64_t *)(void *)(hart.ram + (address - HART_RAM));
 }
 
+/* A step of the hypervisor, or of its guest. False: the step is another one. */
+static bool run_guest_step(const char *step, const uint64_t argument[ARGUMENTS], const char *expect)
+{
+    bool overflow = false;
+    unsigned long value = 0;
+
+    if (strcmp(step, "load") == 0) {
+        assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK, line_number);
+    } else if (strcmp(step, "put") == 0) {
+        assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_OK, line_number);
+    } else if (strcmp(step, "enter") == 0) {
+        assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_OK, line_number);
+    } else if (strcmp(step, "exit") == 0) {
+        assert_int_equal(upmu_sbi_pmu_exit(&pmu, &overflow), UPMU_OK, line_number);
+        assert_int_equal(overflow, strtoul(expect, NULL, 16), line_number);
+    } else if (strcmp(step, "vcpu") == 0) {
+        struct upmu_sbi_pmu swapped = pmu;
+
+        pmu = other;
+        other = swapped;
+    } else if (strcmp(step, "g") == 0) {
+        bool upper = XLEN == 32 && argument[0] < 0xc80;
+
+        assert_int_equal(upmu_sbi_pmu_csr(&pmu, (unsigned)argument[0], &value), strcmp(expect, "trap") != 0,
+                         line_number);
+        if (strcmp(expect, "trap") == 0)
+            return true;
+        assert_int_equal(value, (unsigned long)strtoull(expect, NULL, 16), line_number);
+        assert_int_equal(upmu_sbi_pmu_csr(&pmu, (unsigned)argument[0] + 0x80, &value), upper, line_number);
+        assert_true(!upper || value == (unsigned long)(strtoull(expect, NULL, 16) >> 16 >> 16));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void run_step(char *const field[FIELDS])
 {
     const char *step = field[FIELD_STEP], *expect = field[FIELD_EXPECT];
@@ -150,6 +195,8 @@ static void run_step(char *const field[FIELDS])
         return;
     }
     (void)numbers(field[FIELD_ARGUMENTS], argument);
+    if (run_guest_step(step, argument, expect))
+        return;
     if (strcmp(step, "fw") == 0) {
         for (uint64_t i = 0; i < argument[1]; i++)
             upmu_sbi_pmu_firmware(&pmu, (unsigned)argument[0]);
@@ -204,8 +251,8 @@ static void each_row_of_the_conformance_table_holds(void **state)
             fail_msg("line %u: %s", line_number, hart.wrong);
     }
     fclose(file);
-    assert_compare(rows, >, 480);
-    assert_compare(cases, >, 70);
+    assert_compare(rows, >, 700);
+    assert_compare(cases, >, 85);
 }
 
 /* ---- What no table says ---- */
@@ -335,6 +382,8 @@ static void a_configuration_beyond_its_limits_is_refused(void **state)
     REFUSED(config.width = 65);
     REFUSED(config.firmware_counters = UPMU_SBI_FIRMWARE + 1);
     REFUSED((config.sscofpmf = false, config.hypervisor = true));
+    REFUSED((config.guest = true, config.hypervisor = true));
+    REFUSED((config.guest = true, config.counters = 8));
     REFUSED(config.events = NULL);
     for (unsigned i = 0; i < COUNT(wrong); i++)
         REFUSED((config.events = &wrong[i], config.event_count = 1));
@@ -367,6 +416,114 @@ static void what_s_mode_has_in_memory_is_read_once(void **state)
     assert_int_equal(*word(0x80002010), 0xffffffff ^ 5);
 }
 
+/* ---- Virtual CPUs ---- */
+
+/* Two counters of the vCPU count cycles; the second one is full. */
+static void open_guest(void)
+{
+    assert_int_equal(open_hart("guest"), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK);
+    assert_int_equal(call_six(2, 0, 8, 6, 1, 0).error, 0);
+    assert_int_equal(call_six(2, 0, 0x10, 0, 1, 0).error, 0);
+    assert_int_equal(call_six(3, 4, 1, 1, (unsigned long)-1, (unsigned long)-1).error, 0);
+}
+
+static void a_virtual_cpu_begins_without_an_access(void **state)
+{
+    (void)state;
+    assert_int_equal(open_hart("guest"), UPMU_OK);
+    assert_int_equal(hart.reads + hart.writes, 0);
+    assert_int_equal(call_six(0, 0, 0, 0, 0, 0).error, UPMU_SBI_FAILED);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK);
+    assert_int_equal(hart.reads + hart.writes, 0);
+    assert_int_equal(call_six(0, 0, 0, 0, 0, 0).value, 11);
+}
+
+static void calls_of_a_hypervisor_out_of_order_are_refused(void **state)
+{
+    unsigned long value = 77;
+    bool overflow = true;
+
+    (void)state;
+    assert_int_equal(open_hart("guest"), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_exit(&pmu, &overflow), UPMU_ERR_STATE);
+    assert_false(overflow);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_exit(&pmu, &overflow), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(call_six(4, 3, 1, 0, 0, 0).error, UPMU_SBI_FAILED);
+    assert_int_equal(upmu_sbi_pmu_exit(&pmu, &overflow), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_OK);
+    /* A firmware's PMU is no virtual CPU's. */
+    assert_int_equal(open_hart("full"), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_ERR_STATE);
+    assert_false(upmu_sbi_pmu_csr(&pmu, 0xc00, &value));
+    assert_int_equal(value, 77);
+}
+
+/* Each access of a load, an entry, an exit and a put fails once. The hypervisor is told; the next round is whole. */
+static void an_access_of_a_hypervisor_that_fails_is_told(void **state)
+{
+    unsigned fails = 0, told;
+    bool overflow;
+
+    (void)state;
+    do {
+        open_guest();
+        assert_int_equal(upmu_sbi_pmu_put(&pmu), UPMU_OK);
+        hart.fails = ++fails;
+        told = upmu_sbi_pmu_load(&pmu) == UPMU_ERR_PORT;
+        if (told) {
+            assert_int_equal(hart.event[3] | hart.event[4], 0, fails);
+            assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK, fails);
+        }
+        told += upmu_sbi_pmu_enter(&pmu) == UPMU_ERR_PORT;
+        hart_run(HART_VS, HART_CYCLES, 1);
+        told += upmu_sbi_pmu_exit(&pmu, &overflow) == UPMU_ERR_PORT;
+        told += upmu_sbi_pmu_put(&pmu) == UPMU_ERR_PORT;
+        assert_int_equal(told, hart.fails == 0, fails);
+        told = hart.fails == 0;
+        hart.fails = 0;
+        hart.inhibit |= config.counters; /* an exit whose access failed left them open for the put */
+        hart.wrong = NULL;
+        assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK, fails);
+        assert_int_equal(call_six(4, 3, 3, 0, 0, 0).error, 0, fails);
+        assert_int_equal(call_six(3, 3, 3, 1, 5, 0).error, 0, fails);
+        assert_int_equal(upmu_sbi_pmu_enter(&pmu), UPMU_OK, fails);
+        hart_run(HART_VU, HART_CYCLES, 3);
+        assert_int_equal(upmu_sbi_pmu_exit(&pmu, &overflow), UPMU_OK, fails);
+        assert_false(overflow);
+        assert_int_equal(hart.counter[3], 8, fails);
+        assert_int_equal(hart.counter[4], 8, fails);
+        assert_null(hart.wrong);
+    } while (told);
+    assert_int_equal(fails, 4 + 2 + 3 + 4 + 1);
+}
+
+/* Hardware without an event: the write of mhpmevent fails, which a guest must not take for a counter that counts. */
+static void an_event_that_the_hart_refuses_is_not_supported(void **state)
+{
+    unsigned long value;
+
+    (void)state;
+    assert_int_equal(open_hart("guest"), UPMU_OK);
+    assert_int_equal(upmu_sbi_pmu_load(&pmu), UPMU_OK);
+    hart.fails = 1;
+    assert_int_equal(call_six(2, 0, 8, 6, 1, 0).error, UPMU_SBI_NOT_SUPPORTED);
+    assert_int_equal(hart.event[3], 0);
+    assert_int_equal(hart.writes, 2);
+    assert_false(upmu_sbi_pmu_csr(&pmu, 0xc03, &value));
+    assert_int_equal(call_six(3, 3, 1, 0, 0, 0).error, UPMU_SBI_INVALID_PARAM);
+    assert_int_equal(call_six(2, 0, 8, 6, 1, 0).error, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +533,10 @@ int main(void)
         cmocka_unit_test(a_hart_whose_registers_fail_has_no_counters),
         cmocka_unit_test(a_configuration_beyond_its_limits_is_refused),
         cmocka_unit_test(what_s_mode_has_in_memory_is_read_once),
+        cmocka_unit_test(a_virtual_cpu_begins_without_an_access),
+        cmocka_unit_test(calls_of_a_hypervisor_out_of_order_are_refused),
+        cmocka_unit_test(an_access_of_a_hypervisor_that_fails_is_told),
+        cmocka_unit_test(an_event_that_the_hart_refuses_is_not_supported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
