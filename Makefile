@@ -198,10 +198,12 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 	done
 SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(soak_INJECT:%=build/gcc-64/tests/inject/test_%)
-soak: $(SOAK_FUZZ) $(SOAK_INJECT)
+SOAK_GUESTS := $(soak_GUESTS:%=build/gcc-64/tests/unit/ports/test_%)
+soak: $(SOAK_FUZZ) $(SOAK_INJECT) $(SOAK_GUESTS)
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory objects
 	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(C_LAYERS:%=test-%)
 	@FUZZ_RUNS=soak TEST_LIMIT_S=7200 $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
+	@GUEST_OPERATIONS=100000000 TEST_LIMIT_S=14400 $(PYTHON) tests/run_layer.py soak-guests --jobs $(JOBS) $(SOAK_GUESTS)
 	@for name in $(soak_CHECKS); do \
 		FUZZ_RUNS=soak BENCH_EVERY=1 RECORDS_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
 	done

@@ -15,7 +15,7 @@ import sys
 
 TABLE = "tests/programs.tsv"
 SOURCES = ("tests/*/test_*.[cp]*", "tests/unit/*/test_*.c", "tests/oracle/oracle*.c", "tests/bench/bench_*.c", "tests/build/check_*.py",
-           "tests/zephyr/check_*.py", "tests/edk2/check_*.py", "tests/demo/test-demo.sh", "tests/host/host_main.c", "tests/host/mends.py",
+           "tests/zephyr/check_*.py", "tests/edk2/check_*.py", "tests/demo/test-demo.sh", "tests/host/host_main.c", "tests/host/mends.py", "tests/guest/threads_*.[cp]*",
            "tests/mutants/rows.py")
 COMMENTS = {".c": r"/\*(?! SPDX)(.*?)\*/", ".py": r'"""(.*?)"""', ".sh": r"#\n((?:# [^\n]*\n)+)"}
 HEAD = """# SPDX-License-Identifier: MIT

@@ -5,6 +5,9 @@
  *
  * A mhpmevent counts the event whose number is in its bits 55:0. Registers that firmware must leave alone are noted in
  * hart.wrong: counters that are not S-mode's, an event that is changed while its counter runs.
+ *
+ * A test whose harts are threads defines HART_STORAGE as _Thread_local, and brings its own port: the address of `hart`
+ * is no constant then.
  */
 #ifndef UPMU_TESTS_COMMON_FAKE_HART_H
 #define UPMU_TESTS_COMMON_FAKE_HART_H
@@ -23,7 +26,12 @@
 
 enum hart_mode { HART_U, HART_S, HART_M, HART_VU, HART_VS };
 
-static struct hart {
+#ifndef HART_STORAGE
+#define HART_STORAGE
+#define HART_IS_ALONE 1
+#endif
+
+static HART_STORAGE struct hart {
     uint32_t exist; /* counters: bit n is mhpmcounter n, bits 0 and 2 are mcycle and minstret */
     uint32_t lent;  /* those of them that are S-mode's */
     bool sscofpmf, hypervisor;
@@ -173,6 +181,8 @@ static bool hart_read_in_s_mode(uint32_t number, uint64_t *out_value)
     return true;
 }
 
+#ifdef HART_IS_ALONE
+
 static bool hart_is_ram(uint64_t address, uint64_t size)
 {
     return !hart.denied && address >= HART_RAM && size <= HART_RAM_SIZE && address - HART_RAM <= HART_RAM_SIZE - size;
@@ -201,6 +211,7 @@ static bool hart_copy(void *context, uint64_t address, void *bytes, uint32_t siz
 }
 
 static const struct upmu_port hart_port = {.context = &hart, .rdmsr = hart_read, .wrmsr = hart_write};
+#endif
 
 /* After a reset the counters hold anything; firmware of the machine uses those that are not lent, and runs them. */
 static void hart_reset(uint32_t exist, uint32_t lent, unsigned width, bool sscofpmf, bool hypervisor)

@@ -3,6 +3,9 @@
  * Guests of the Arm door on a CPU of tests/guest/arm_cpu.h, in one process: the library with Arm's backend, as EL2 has
  * it, the guest engine, and the hypervisor's part.  Each access of the guest is an exit and an entry, in the order of a
  * real hypervisor.
+ *
+ * Several CPUs of one machine are several nests: one has the machine, the others point to it (`shared`). A test whose
+ * CPUs are threads defines ARM_NEST_OF() as the nest of the executing thread.
  */
 #ifndef UPMU_TESTS_ARM_NEST_H
 #define UPMU_TESTS_ARM_NEST_H
@@ -13,6 +16,10 @@
 #include "tests/guest/guest_sources_arm.h"
 
 #include "tests/guest/arm_cpu.h"
+
+#ifndef ARM_NEST_OF
+#define ARM_NEST_OF(context) ((struct arm_nest *)(context))
+#endif
 
 #define ARM_NEST_SESSIONS 9
 #define ARM_NEST_GUESTS 2
@@ -28,6 +35,7 @@ struct arm_nest {
     struct arm_cpu hw;
     struct upmu_port port;
     struct upmu_machine machine;
+    struct upmu_machine *shared; /* the machine of another nest, to which this CPU belongs; or NULL */
     struct upmu_cpu cpu;
     struct upmu_thread idle;
     struct upmu_session session; /* of the host: instructions of EL2 */
@@ -46,7 +54,7 @@ struct arm_nest {
 
 static inline bool arm_nest_access(void *context, uint32_t reg, bool write, uint64_t *inout)
 {
-    struct arm_nest *nest = context;
+    struct arm_nest *nest = ARM_NEST_OF(context);
     unsigned level = nest->hw.level;
     bool counts = nest->hw.accesses_count, known;
 
@@ -83,7 +91,7 @@ static inline bool arm_nest_wrmsr(void *context, uint32_t reg, uint64_t value)
 
 static inline uintptr_t arm_nest_save(void *context)
 {
-    struct arm_nest *nest = context;
+    struct arm_nest *nest = ARM_NEST_OF(context);
     bool before = nest->hw.irqs_off;
 
     nest->hw.irqs_off = true;
@@ -92,7 +100,7 @@ static inline uintptr_t arm_nest_save(void *context)
 
 static inline void arm_nest_restore(void *context, uintptr_t before)
 {
-    struct arm_nest *nest = context;
+    struct arm_nest *nest = ARM_NEST_OF(context);
 
     nest->hw.irqs_off = before;
     if (nest->hw.level == 2)
@@ -112,9 +120,19 @@ static inline void arm_nest_cpuid(void *context, uint32_t leaf, uint32_t subleaf
 
 static inline uint64_t arm_nest_clock(void *context)
 {
-    struct arm_nest *nest = context;
+    struct arm_nest *nest = ARM_NEST_OF(context);
 
     return nest->hw.executed;
+}
+
+static inline struct upmu_cpu *arm_nest_this_cpu(void *context)
+{
+    return &ARM_NEST_OF(context)->cpu;
+}
+
+static inline struct upmu_machine *arm_nest_machine(struct arm_nest *nest)
+{
+    return nest->shared ? nest->shared : &nest->machine;
 }
 
 /* ---- Worlds ---- */
@@ -157,7 +175,7 @@ static inline enum upmu_status arm_nest_enter(struct arm_nest *nest)
 /* The interrupt of the PMU is the host's: in the guest it is an exit, the handler, and an entry. */
 static inline void arm_nest_deliver(void *context)
 {
-    struct arm_nest *nest = context;
+    struct arm_nest *nest = ARM_NEST_OF(context);
     bool inside = nest->inside;
 
     arm_nest_exit(nest);
@@ -204,16 +222,22 @@ static inline bool arm_nest_go(struct arm_nest *nest, struct arm_nest_guest *to)
 
 /* ---- Life ---- */
 
-/* The host, without guests. */
-static inline enum upmu_status arm_nest_host_begin(struct arm_nest *nest, unsigned version, unsigned counters)
+/* A CPU of the host, without guests, which joins a machine. */
+static inline enum upmu_status arm_nest_cpu_begin(struct arm_nest *nest, unsigned version, unsigned counters)
 {
-    enum upmu_status status;
-
-    memset(nest, 0, sizeof *nest);
     arm_cpu_init(&nest->hw, version, counters);
     nest->hw.deliver = arm_nest_deliver;
     nest->hw.context = nest;
     nest->guest_level = 1;
+    upmu_thread_init(&nest->idle, 0, 0, NULL);
+    return upmu_cpu_init(&nest->cpu, arm_nest_machine(nest), NULL);
+}
+
+/* The machine of CPUs of this kind; no CPU is initialised yet. */
+static inline enum upmu_status arm_nest_machine_begin(struct arm_nest *nest, unsigned version, unsigned counters)
+{
+    memset(nest, 0, sizeof *nest);
+    arm_cpu_init(&nest->hw, version, counters);
     nest->port = (struct upmu_port){.context = nest,
                                     .rdmsr = arm_nest_rdmsr,
                                     .wrmsr = arm_nest_wrmsr,
@@ -223,17 +247,21 @@ static inline enum upmu_status arm_nest_host_begin(struct arm_nest *nest, unsign
                                     .pmi_rearm = arm_nest_rearm,
                                     .clock_ns = arm_nest_clock,
                                     .in_kernel_mode = true};
-    status = upmu_machine_init(&nest->machine, &nest->port);
-    if (status == UPMU_OK)
-        status = upmu_cpu_init(&nest->cpu, &nest->machine, NULL);
-    upmu_thread_init(&nest->idle, 0, 0, NULL);
-    return status;
+    return upmu_machine_init(&nest->machine, &nest->port);
+}
+
+/* The host with one CPU, without guests. */
+static inline enum upmu_status arm_nest_host_begin(struct arm_nest *nest, unsigned version, unsigned counters)
+{
+    enum upmu_status status = arm_nest_machine_begin(nest, version, counters);
+
+    return status == UPMU_OK ? arm_nest_cpu_begin(nest, version, counters) : status;
 }
 
 /* The host's session counts what EL2 executes while no guest runs. */
 static inline enum upmu_status arm_nest_session(struct arm_nest *nest)
 {
-    enum upmu_status status = upmu_session_init(&nest->session, &nest->machine);
+    enum upmu_status status = upmu_session_init(&nest->session, arm_nest_machine(nest));
 
     if (status == UPMU_OK)
         status = upmu_set_add(&nest->session.set, "instructions", NULL);
@@ -252,7 +280,7 @@ static inline enum upmu_status arm_nest_guest_begin(struct arm_nest *nest, unsig
     struct arm_nest_guest *of = &nest->guests[which];
 
     upmu_thread_init(&of->thread, 1, which + 1, NULL);
-    return upmu_guest_init(&of->guest, &nest->machine, shape, policy,
+    return upmu_guest_init(&of->guest, arm_nest_machine(nest), shape, policy,
                            &(struct upmu_guest_memory){of->sessions, ARM_NEST_SESSIONS, &of->thread});
 }
 

@@ -7,7 +7,7 @@
 #   make test-host              the fakes by value; a fixed number of seeds and steps
 #   make soak-host              64 and 32 bits at the same time, 10^9 hook calls each (with two processors about an hour),
 #                               or HOST_SEEDS of HOST_STEPS steps; HOST_THREADS_SEEDS as threads; then test-host-mutants
-#   make test-host-threads      its CPUs as threads under ThreadSanitizer, without suppressions
+#   make test-host-threads      its CPUs, and guests of each door, as threads under ThreadSanitizer, without suppressions
 #   make test-host-mutants      takes mends back: does it notice?
 
 HOST_SEEDS ?=
@@ -27,6 +27,11 @@ $(foreach build,host host-asan host-32,$(eval $(call HOST_RULES,$(build))))
 # CPUs as threads.
 build/tsan/tests/host/host: $(call HOST_OBJECTS,tsan) build/tsan/library.o
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) -lpthread
+# Guests of doors that the simulated host has not: each program is one source, with the library where it needs one.
+GUEST_THREADS := $(patsubst tests/guest/%.c,build/tsan/tests/guest/%,$(wildcard tests/guest/threads_*.c))
+$(GUEST_THREADS): build/tsan/tests/guest/%: tests/guest/%.c build/library.c build/tsan/flags
+	@mkdir -p $(@D)
+	$(QUIET)$(tsan_CC) $(HOST_CFLAGS) -O1 -g1 -no-pie -fsanitize=thread -MMD -MP -MF $@.d -MT $@ -o $@ $< -lpthread
 
 # Does it notice when a mend is taken back?  Those of tests/host/mends.tsv (MEND: whose number or mutant contains it), or
 # rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
@@ -38,10 +43,12 @@ test-host-mutants: build/host/tests/host/host
 
 HOST_LENGTH = $(if $(HOST_SEEDS),seeds=$(HOST_SEEDS),soak)
 .PHONY: soak-host
-soak-host: build/host/tests/host/host build/host-32/tests/host/host build/tsan/tests/host/host $(host-sanitized_PROGRAMS)
+soak-host: build/host/tests/host/host build/host-32/tests/host/host build/tsan/tests/host/host $(GUEST_THREADS) $(host-sanitized_PROGRAMS)
 	@$(call RUN,host-sanitized)
 	@build/host/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) & wide=$$!; failed=0; \
 	build/host-32/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) || failed=1; \
 	wait $$wide && exit $$failed
 	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
+	@GUEST_SEEDS=$(HOST_THREADS_SEEDS) $(PYTHON) tests/guest/threads_x86.py
+	@for program in $(GUEST_THREADS); do GUEST_OPERATIONS=1000000 $$program || exit 1; done
 	@$(MAKE) --no-print-directory test-host-mutants

@@ -43,8 +43,9 @@ extern "C" {
 /*
  * Answer a trapped access to a register of the PMU. `reg`: a number as UPMU_GUEST_SYSREG() makes it. `from_el0`: the
  * guest executed the MRS or MSR at EL0. A read stores the value in *inout, a write takes it from there. A read of a
- * counter that counts reads its session; a read of the overflow flags reads those of all counters that count, a write
- * those of the counters that it names. No other access reaches the hardware: writes take effect at the next entry.
+ * counter that counts reads its session; a read of the overflow flags reads those of the counters that count and whose
+ * flag is not set yet, a write of PMOVSCLR those of the counters that it names. No other access reaches the hardware:
+ * writes take effect at the next entry.
  *
  * Returns UPMU_GUEST_DONE; UPMU_GUEST_FAULT (inject an Undefined Instruction exception to EL1: the register does not
  * exist, is read-only or write-only, or belongs to a counter that the shape lacks); UPMU_GUEST_TRAP_EL1 (the guest's

@@ -21,10 +21,11 @@ static uint32_t arm_open(const struct upmu_guest *guest)
         return 0;
     for (uint32_t rest = guest->arm.enabled; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
+        uint64_t select = guest->counter[counter].select;
 
-        if ((guest->counter[counter].select & GUEST_ARM_NOWHERE) != GUEST_ARM_NOWHERE &&
-            upmu_guest_arm_code(guest, counter) != GUEST_ARM_SW_INCR)
-            open |= rest & (0u - rest);
+        if ((select & GUEST_ARM_NOWHERE) != GUEST_ARM_NOWHERE &&
+            (counter == GUEST_ARM_CYCLE || (uint16_t)select != GUEST_ARM_SW_INCR))
+            open |= UPMU_BIT32(counter);
     }
     return open;
 }
@@ -133,12 +134,12 @@ static void arm_save(const struct upmu_guest *guest, struct upmu_guest_registers
 
 static bool arm_could_be(const struct upmu_guest *guest, const struct upmu_guest_registers *registers)
 {
-    uint64_t counters = guest->counters;
-    uint64_t wrong = registers->word[0] & ~(upmu_guest_arm_control_bits(&guest->shape) | UINT64_C(31) << 32);
+    const uint64_t *word = registers->word;
+    uint32_t counters = (uint32_t)(word[1] | word[1] >> 32 | word[2]) & ~guest->counters;
+    uint32_t control = (uint32_t)word[0] & ~upmu_guest_arm_control_bits(&guest->shape);
 
-    wrong |= registers->word[1] & ~(counters | counters << 32);
-    wrong |= registers->word[2] & ~(counters | UINT64_C(15) << 32);
-    return !(wrong | registers->word[3] | registers->word[4] | registers->interrupt);
+    /* Above the masks and PMCR, PMSELR has 5 bits and PMUSERENR 4. */
+    return !(counters | control | word[0] >> 37 | word[2] >> 36 | word[3] | word[4] | registers->interrupt);
 }
 
 static bool arm_could_select(const struct upmu_guest *guest, unsigned counter, uint64_t select)

@@ -17,6 +17,7 @@
  */
 #define GUEST_ARM_CYCLE UPMU_FIXED_COUNTER(0)
 #define GUEST_ARM_CYCLE_BIT 31u
+#define GUEST_ARM_EVENT_COUNTERS (UPMU_BIT32(GUEST_ARM_CYCLE) - 1u) /* mask of the virtual counters 0 to 15 */
 
 /* Values of ID_AA64DFR0_EL1.PMUVer, which a shape has as its version. */
 #define GUEST_ARM_V3 1u

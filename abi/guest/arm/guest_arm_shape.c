@@ -17,7 +17,7 @@
 
 enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
 {
-    if (filter->action > UPMU_GUEST_FILTER_DENY || filter->flags || filter->fixed_bitmap ||
+    if (filter->action > UPMU_GUEST_FILTER_DENY || filter->flags | filter->fixed_bitmap ||
         filter->count > UPMU_GUEST_FILTER_ENTRIES || (filter->count && !filter->entry))
         return UPMU_ERR_INVALID;
     for (unsigned i = 0; i < filter->count; i++)
@@ -28,11 +28,10 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
 
 static bool filter_allows(const struct upmu_guest_filter *filter, unsigned code)
 {
-    bool match = false;
-
     for (unsigned i = 0; i < filter->count; i++)
-        match = match || filter->entry[i] == code;
-    return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
+        if (filter->entry[i] == code)
+            return filter->action == UPMU_GUEST_FILTER_ALLOW;
+    return filter->action != UPMU_GUEST_FILTER_ALLOW;
 }
 
 static bool policy_allows(const struct upmu_guest_policy *policy, unsigned code)
@@ -59,9 +58,9 @@ enum upmu_status upmu_guest_arm_may_count(const struct upmu_guest_shape *shape, 
     if (!policy_allows(policy, code))
         return UPMU_ERR_NOT_PERMITTED;
     /* The cycle counter counts cycles even if no event counter can. */
-    if (code == GUEST_ARM_CPU_CYCLES || !upmu_guest_arm_is_common(code))
-        return UPMU_OK;
-    return is_shown(shape, code) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+    return code == GUEST_ARM_CPU_CYCLES || !upmu_guest_arm_is_common(code) || is_shown(shape, code)
+               ? UPMU_OK
+               : UPMU_ERR_UNSUPPORTED;
 }
 
 static bool policy_is_valid(const struct upmu_guest_policy *policy)
@@ -73,13 +72,14 @@ static bool policy_is_valid(const struct upmu_guest_policy *policy)
 
 /* ---- Shapes ---- */
 
+/* Mask of the values of ID_AA64DFR0_EL1.PMUVer that a shape can have. */
+#define ARM_VERSIONS                                                                                                   \
+    (UPMU_BIT32(GUEST_ARM_V3) | UPMU_BIT32(GUEST_ARM_V3P1) | UPMU_BIT32(GUEST_ARM_V3P4) | UPMU_BIT32(GUEST_ARM_V3P5))
+
 bool upmu_guest_arm_shape_is_valid(const struct upmu_guest_shape *shape)
 {
-    bool version =
-        shape->version == GUEST_ARM_V3 || (shape->version >= GUEST_ARM_V3P1 && shape->version <= GUEST_ARM_V3P5);
-
-    return shape->door == UPMU_GUEST_ARM && version && shape->general <= UPMU_GUEST_GENERAL && shape->fixed == 1 &&
-           shape->width == 64 &&
+    return shape->door == UPMU_GUEST_ARM && shape->version < 32u && ARM_VERSIONS >> shape->version & 1u &&
+           shape->general <= UPMU_GUEST_GENERAL && shape->fixed == 1 && shape->width == 64 &&
            !(shape->full_write | shape->arch_events | shape->reserved[0] | shape->reserved[1] | shape->reserved[2]) &&
            !(shape->events[0] >> GUEST_ARM_CHAIN & 1u) && (shape->version >= GUEST_ARM_V3P1 || !shape->events[1]);
 }
@@ -106,36 +106,29 @@ static bool is_pmuv3(const struct upmu_pmu *pmu)
     return pmu->counters >> GUEST_ARM_CYCLE_BIT & 1u && pmu->version != 2;
 }
 
-enum upmu_status upmu_guest_arm_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
-                                         const struct upmu_guest_policy *policy)
-{
-    const struct upmu_pmu *pmu = &machine->pmu[0];
-    static const struct upmu_guest_policy all = {.level = UPMU_GUEST_ALL};
-
-    if (!upmu_guest_arm_shape_is_valid(shape) || !policy_is_valid(policy) || !is_pmuv3(pmu) ||
-        shape->version > pmu->version)
-        return UPMU_ERR_INVALID;
-    for (unsigned i = 0; i < 2; i++)
-        if (shape->events[i] & ~events_of(pmu, i, &all))
-            return UPMU_ERR_INVALID;
-    return upmu_guest_shape_denied(shape, policy) ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
-}
-
-/* Remove from a shape what the policy denies. The cycle counter, which every PMUv3 has, stays. */
-void upmu_guest_arm_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+/*
+ * Remove from a shape what the policy denies, and with `pmu` events that this PMU does not count. The cycle counter,
+ * which every PMUv3 has, stays.
+ */
+static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_pmu *pmu,
+                        const struct upmu_guest_policy *policy)
 {
     for (unsigned i = 0; i < 2; i++)
-        shape->events[i] &= events_of(NULL, i, policy);
+        shape->events[i] &= events_of(pmu, i, policy);
     if (policy->max_counters && shape->general >= policy->max_counters)
         shape->general = (uint8_t)(policy->max_counters - 1u);
+}
+
+void upmu_guest_arm_shape_limit(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+{
+    limit_shape(shape, NULL, policy);
 }
 
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     struct upmu_guest_shape limited = *shape;
 
-    policy = upmu_guest_policy(policy);
-    upmu_guest_arm_shape_limit(&limited, policy);
+    limit_shape(&limited, NULL, upmu_guest_policy(policy));
     return (limited.events[0] != shape->events[0] ? 1u : 0u) | (limited.events[1] != shape->events[1] ? 2u : 0u) |
            (limited.general != shape->general ? UPMU_GUEST_DENIED_COUNTERS : 0u);
 }
@@ -152,60 +145,71 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     if (!pmu || !is_pmuv3(pmu))
         return UPMU_ERR_NO_PMU;
     general = upmu_bits_count(pmu->general);
-    __builtin_memset(out_shape, 0, sizeof *out_shape);
-    out_shape->door = UPMU_GUEST_ARM;
-    out_shape->version = pmu->version < GUEST_ARM_V3P5 ? pmu->version : GUEST_ARM_V3P5;
-    out_shape->general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
-    out_shape->fixed = 1;
-    out_shape->width = 64;
-    out_shape->family = pmu->family;
-    out_shape->model = pmu->model;
-    out_shape->stepping = pmu->stepping;
-    for (unsigned i = 0; i < 1u + (out_shape->version >= GUEST_ARM_V3P1); i++)
-        out_shape->events[i] = events_of(pmu, i, policy);
-    upmu_guest_arm_shape_limit(out_shape, policy);
+    *out_shape = (struct upmu_guest_shape){
+        .door = UPMU_GUEST_ARM,
+        .version = pmu->version < GUEST_ARM_V3P5 ? pmu->version : GUEST_ARM_V3P5,
+        .general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL),
+        .fixed = 1,
+        .width = 64,
+        .family = pmu->family,
+        .model = pmu->model,
+        .stepping = pmu->stepping,
+        .events = {UINT64_MAX, UINT64_MAX},
+    };
+    limit_shape(out_shape, pmu, policy);
     return UPMU_OK;
+}
+
+/* The machine can show what it has in the widest shape, which level ALL permits. */
+enum upmu_status upmu_guest_arm_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
+                                         const struct upmu_guest_policy *policy)
+{
+    static const struct upmu_guest_policy all = {.level = UPMU_GUEST_ALL};
+    struct upmu_guest_shape widest;
+
+    if (!upmu_guest_arm_shape_is_valid(shape) || !policy_is_valid(policy) ||
+        upmu_guest_shape_default(machine, UPMU_GUEST_ARM, &all, &widest) != UPMU_OK ||
+        shape->version > widest.version || shape->events[0] & ~widest.events[0] || shape->events[1] & ~widest.events[1])
+        return UPMU_ERR_INVALID;
+    return upmu_guest_shape_denied(shape, policy) ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
 /* ---- ID registers ---- */
 
+#define ID_FIELD(shift) (UINT64_C(15) << (shift))
+
 /*
- * Fields of ID registers, 4 bits each: those that no guest has, and the one that has the version of the PMU. Linux
+ * ID registers: the fields, 4 bits each, that the shape decides, and the one that has the version of the PMU. Linux
  * (arch/arm64/tools/sysreg, after DDI 0601) names them.
  */
 static const struct {
+    uint64_t fields;
+    uint32_t versions; /* bits 4n + 3 to 4n: what shows version n */
     uint16_t reg;
-    uint8_t shift;
-    bool version;
-} fields[] = {
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 8, true},   /* ID_AA64DFR0_EL1.PMUVer */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 16, false}, /* PMSS: snapshots */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 24, false}, /* SEBEP: synchronous exceptions */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 32, false}, /* PMSVer: statistical profiling */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 52, false}, /* BRBE: branch records */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 60, false}, /* HPMN0 */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 1), 32, false}, /* ID_AA64DFR1_EL1.SPMU: system PMUs */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 1), 36, false}, /* PMICNTR: the instruction counter */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 5, 1), 48, false}, /* EBEP: exceptions in the place of the interrupt */
-    {UPMU_GUEST_SYSREG(3, 0, 0, 1, 2), 24, true},  /* ID_DFR0_EL1.PerfMon */
+    uint8_t shift; /* of the version */
+} id_registers[] = {
+    /*
+     * ID_AA64DFR0_EL1: PMUVer, PMSS (snapshots), SEBEP (synchronous exceptions), PMSVer (statistical profiling), BRBE
+     * (branch records), HPMN0.
+     */
+    {ID_FIELD(8) | ID_FIELD(16) | ID_FIELD(24) | ID_FIELD(32) | ID_FIELD(52) | ID_FIELD(60), 0x6540010,
+     UPMU_GUEST_SYSREG(3, 0, 0, 5, 0), 8},
+    /*
+     * ID_AA64DFR1_EL1: SPMU (system PMUs), PMICNTR (the instruction counter), EBEP (exceptions in the place of the
+     * interrupt).
+     */
+    {ID_FIELD(32) | ID_FIELD(36) | ID_FIELD(48), 0, UPMU_GUEST_SYSREG(3, 0, 0, 5, 1), 0},
+    /* ID_DFR0_EL1: PerfMon, which has the values of PMUVer, except that PMUv3 is 3 there. */
+    {ID_FIELD(24), 0x6540030, UPMU_GUEST_SYSREG(3, 0, 0, 1, 2), 24},
 };
-
-/* PerfMon has the values of PMUVer, except that PMUv3 is 3 there. */
-static unsigned version_in(uint32_t reg, unsigned version)
-{
-    return reg == UPMU_GUEST_SYSREG(3, 0, 0, 1, 2) && version == GUEST_ARM_V3 ? 3u : version;
-}
 
 bool upmu_guest_id_register(const struct upmu_guest *guest, uint32_t reg, uint64_t *inout)
 {
     uint64_t before = *inout;
 
-    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (fields[i].reg != reg)
-            continue;
-        *inout &= ~(UINT64_C(15) << fields[i].shift);
-        if (fields[i].version)
-            *inout |= (uint64_t)version_in(reg, guest->shape.version) << fields[i].shift;
-    }
+    for (unsigned i = 0; i < sizeof id_registers / sizeof id_registers[0]; i++)
+        if (id_registers[i].reg == reg)
+            *inout = (before & ~id_registers[i].fields) |
+                     (uint64_t)(id_registers[i].versions >> guest->shape.version * 4u & 15u) << id_registers[i].shift;
     return *inout != before;
 }

@@ -5,101 +5,10 @@
  */
 #define UPMU_BACKEND_ARM_PMUV3 1
 
-#include "tests/common/assertions.h"
-#include "tests/common/share.h"
 #include "tests/common/table.h"
-#include "tests/guest/arm_nest.h"
-
-#define COUNTERS 6u
-
-static struct arm_nest nest;
-static struct upmu_guest_policy policy;
-
-static const unsigned versions[] = {1, 4, 5, 6};
-
-/* ---- Registers by name ---- */
-
-static const struct {
-    const char *name;
-    uint32_t number;
-} names[] = {
-    {"PMCR", ARM_REG(3, 3, 9, 12, 0)},       {"PMCNTENSET", ARM_REG(3, 3, 9, 12, 1)},
-    {"PMCNTENCLR", ARM_REG(3, 3, 9, 12, 2)}, {"PMOVSCLR", ARM_REG(3, 3, 9, 12, 3)},
-    {"PMSWINC", ARM_REG(3, 3, 9, 12, 4)},    {"PMSELR", ARM_REG(3, 3, 9, 12, 5)},
-    {"PMCEID0", ARM_REG(3, 3, 9, 12, 6)},    {"PMCEID1", ARM_REG(3, 3, 9, 12, 7)},
-    {"PMCCNTR", ARM_REG(3, 3, 9, 13, 0)},    {"PMXEVTYPER", ARM_REG(3, 3, 9, 13, 1)},
-    {"PMXEVCNTR", ARM_REG(3, 3, 9, 13, 2)},  {"PMZR", ARM_REG(3, 3, 9, 13, 4)},
-    {"PMUSERENR", ARM_REG(3, 3, 9, 14, 0)},  {"PMINTENSET", ARM_REG(3, 0, 9, 14, 1)},
-    {"PMINTENCLR", ARM_REG(3, 0, 9, 14, 2)}, {"PMOVSSET", ARM_REG(3, 3, 9, 14, 3)},
-    {"PMUACR", ARM_REG(3, 0, 9, 14, 4)},     {"PMECR", ARM_REG(3, 0, 9, 14, 5)},
-    {"PMMIR", ARM_REG(3, 0, 9, 14, 6)},      {"PMIAR", ARM_REG(3, 0, 9, 14, 7)},
-    {"PMICNTR", ARM_REG(3, 3, 9, 4, 0)},     {"PMSSCR", ARM_REG(3, 0, 9, 13, 3)},
-    {"PMSCR", ARM_REG(3, 0, 9, 9, 0)},       {"PMBLIMITR", ARM_REG(3, 0, 9, 10, 0)},
-    {"PMCCFILTR", ARM_REG(3, 3, 14, 15, 7)},
-};
-
-static uint32_t number_of(const char *name)
-{
-    unsigned n;
-
-    if (sscanf(name, "PMEVCNTR%u", &n) == 1)
-        return ARM_REG(3, 3, 14, 8, 0) + n;
-    if (sscanf(name, "PMEVTYPER%u", &n) == 1)
-        return ARM_REG(3, 3, 14, 12, 0) + n;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(names[i].name, name))
-            return names[i].number;
-    fail_msg("no register %s", name);
-    return 0;
-}
-
-/* ---- A guest ---- */
-
-static struct upmu_guest_policy policy_of(unsigned level)
-{
-    return (struct upmu_guest_policy){.level = (uint8_t)level, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
-}
-
-static void begin(unsigned version)
-{
-    struct upmu_guest_shape shape;
-
-    policy = policy_of(UPMU_GUEST_ALL);
-    assert_int_equal(arm_nest_host_begin(&nest, version, COUNTERS), UPMU_OK);
-    assert_int_equal(upmu_guest_shape_default(&nest.machine, UPMU_GUEST_ARM, &policy, &shape), UPMU_OK);
-    assert_int_equal(arm_nest_guest_begin(&nest, 0, &shape, &policy), UPMU_OK);
-    assert_int_equal(arm_nest_session(&nest), UPMU_OK);
-    assert_true(arm_nest_go(&nest, &nest.guests[0]));
-}
-
-/* The host's session counted what EL2 executed while no guest ran; then everything is as it was found. */
-static void end(void)
-{
-    struct upmu_count count;
-
-    assert_true(arm_nest_go(&nest, NULL));
-    assert_int_equal(upmu_set_read(&nest.session.set, 0, 1, &count), UPMU_OK);
-    assert_int_equal(count.value, nest.executed);
-    assert_int_equal(upmu_guest_fini(&nest.guests[0].guest), UPMU_OK);
-    assert_int_equal(upmu_session_close(&nest.session), UPMU_OK);
-    assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
-    assert_int_equal(nest.hw.enabled | nest.hw.interrupts | nest.hw.pmcr | nest.not_ours | nest.failures, 0);
-}
-
-static uint64_t read_of(const char *name)
-{
-    uint64_t value = 0;
-
-    if (arm_nest_trap(&nest, number_of(name), false, false, &value) != UPMU_GUEST_DONE)
-        fail_msg("MRS %s faults", name);
-    return value;
-}
-
-static void write_of(const char *name, uint64_t value)
-{
-    if (arm_nest_trap(&nest, number_of(name), true, false, &value) != UPMU_GUEST_DONE)
-        fail_msg("MSR %s faults", name);
-}
+#include "tests/guest/arm_guest.h"
+#include "tests/guest/arm_twin.h"
+#include "tests/guest/operations.h"
 
 /* ---- The table ---- */
 
@@ -364,17 +273,6 @@ static void a_host_that_polls_needs_no_interrupt(void **state)
 }
 
 /* ---- Shapes and policies ---- */
-
-static bool counts(unsigned code)
-{
-    write_of("PMCR", 0);
-    write_of("PMEVTYPER0", code);
-    write_of("PMEVCNTR0", 0);
-    write_of("PMCNTENSET", 1);
-    write_of("PMCR", 0x41);
-    arm_nest_run(&nest, 1, 50);
-    return read_of("PMEVCNTR0");
-}
 
 /* Each event that is shown counts; a common one that is not shown, and CHAIN, count nothing. */
 static void what_pmceid_shows_counts(void **state)
@@ -713,81 +611,23 @@ static void a_saved_guest_goes_on_elsewhere(void **state)
 
 /* ---- Guest and CPU beside each other ---- */
 
-static uint64_t seed = 1;
-
-static uint64_t any(void)
-{
-    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-    return seed;
-}
-
-/* Values near an overflow, of few bits, or anything. */
-static uint64_t any_value(void)
-{
-    switch (any() % 5) {
-    case 0:
-        return UINT32_MAX - any() % 100;
-    case 1:
-        return UINT64_MAX - any() % 100;
-    case 2:
-        return any() & any() & any();
-    case 3:
-        return (any() % 4 ? 0x08u : 0x11u) | (any() % 4) << 30;
-    default:
-        return any();
-    }
-}
-
 /* The same accesses and instructions on the CPU at EL1 and in a guest: each value, outcome and level is equal. */
 static void a_guest_is_as_the_cpu_is(void **state)
 {
-    static struct arm_cpu alone;
-    unsigned steps = share_everything() ? 2000000 : 40000;
+    static struct arm_twin twin;
+    unsigned long long operations = guest_operations(40000, 2000000);
 
     (void)state;
     for (unsigned i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-        begin(versions[i]);
-        arm_cpu_init(&alone, versions[i], COUNTERS);
-        alone.level = 1;
-        for (unsigned step = 0; step < steps / 4; step++) {
-            unsigned level = any() % 4 != 0;
-            uint64_t value = any_value(), other;
-            uint32_t reg = any() % 3 ? names[any() % (sizeof names / sizeof names[0])].number
-                                     : ARM_REG(3, 3, 14, 8, 0) + (uint32_t)(any() % 64);
-            bool write = any() % 2;
-
-            if (any() % 4 == 0) {
-                unsigned instructions = any() % 64;
-
-                alone.level = level;
-                arm_cpu_run(&alone, instructions);
-                arm_nest_run(&nest, level, instructions);
-                nest.hw.executed = alone.executed; /* (so that events of both happen at the same ones) */
-            }
-            if (reg == ARM_REG(3, 3, 9, 12, 6) || reg == ARM_REG(3, 3, 9, 12, 7))
-                continue; /* CHAIN */
-            if (write && (reg & ~31u) == ARM_REG(3, 3, 14, 12, 0))
-                value = (value & UINT64_C(0xffffffffc0000000)) | (any() % 2 ? 0x08u : any() % 2 ? 0x11u : 0);
-            if (write && reg == ARM_REG(3, 3, 9, 13, 1))
-                value &= ~UINT64_C(0xffff);
-            other = value;
-            is_guest = false;
-            alone.level = level;
-            is_guest = true;
-            {
-                enum arm_outcome expected = arm_cpu_access(&alone, reg, write, &other);
-                enum arm_outcome outcome = access_at(level, reg, write, &value);
-
-                if (outcome != expected || (!write && outcome == ARM_DONE && value != other))
-                    fail_msg("version %u, step %u: %s of %x at EL%u: %llx (%d), the CPU has %llx (%d)", versions[i],
-                             step, write ? "write" : "read", reg, level, (unsigned long long)value, (int)outcome,
-                             (unsigned long long)other, (int)expected);
-            }
-            if (level_now() != arm_cpu_requests(&alone))
-                fail_msg("version %u, step %u: the interrupt's level is %d", versions[i], step, nest.wired);
-        }
+        begin_on(versions[i], COUNTERS + 1); /* no counter waits */
+        arm_twin_begin(&twin, versions[i], COUNTERS, 1 + i);
+        while (twin.operations < operations / 4 && arm_twin_step(&twin, &nest))
+            continue;
+        if (twin.wrong[0])
+            fail_msg("version %u, access %llu: %s", versions[i], twin.operations, twin.wrong);
         end();
     }
+    guest_operations_made("of Arm", operations);
 }
 
 int main(void)
