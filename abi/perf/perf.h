@@ -69,6 +69,8 @@ struct upmu_perf_cpu {
     struct upmu_perf_task *running; /* the task that the last upmu_perf_switch() switched to */
     struct upmu_perf_event *events; /* list by `next_of_task`: events that count this CPU, whatever runs */
     struct upmu_perf_notes notes;
+    uint32_t walks; /* odd: a switch looks at `events` now */
+    uint16_t ticks; /* calls of upmu_perf_tick() */
     uint64_t callers[UPMU_CALLERS_DEPTH]; /* of the sample that is being written */
 };
 
@@ -92,6 +94,7 @@ struct upmu_perf {
     uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
     uint32_t max_stack;   /* most callers in a sample; 0: 127 */
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
+    uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
     void *context;        /* first argument of each hook */
     /*
      * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this
@@ -140,6 +143,16 @@ struct upmu_perf {
        alone. */
     const struct upmu_callers *callers;
     /*
+     * Registers of a program that samples can have: bits with perf's numbers for this architecture.  All frames that
+     * the host gives, to upmu_pmi_handle() and upmu_perf_tick(), have them with these numbers (upmu_frame.registers).
+     */
+    uint64_t registers;
+    /*
+     * Copy `bytes` bytes of the interrupted program's stack, from this address up, without waiting.  Return how many
+     * could be read; 0: none.  NULL: samples have no stacks.  Context: nmi.
+     */
+    size_t (*read_stack)(void *context, uint64_t address, void *to, size_t bytes);
+    /*
      * Return the event that a descriptor of the caller is for; NULL: the descriptor is of something else, or there is
      * none.
      */
@@ -164,15 +177,17 @@ struct upmu_perf {
 
 /* Attributes that an event keeps: fields of struct upmu_perf_attr. */
 struct upmu_perf_kept {
-    uint32_t type;
-    int32_t clockid;
+    uint16_t type; /* all bits set: one that does not fit, which no PMU has */
+    int8_t clockid;
+    uint8_t read_format;
+    uint32_t wakeup;
     uint64_t config;
     uint64_t period; /* sample_period; 0: the event does not sample */
     uint64_t flags;
     uint32_t sample_type;
-    uint32_t wakeup;
-    uint16_t callers; /* sample_max_stack, or the limit where that is 0 */
-    uint8_t read_format;
+    uint32_t regs_user, regs_intr;
+    uint16_t stack_user; /* bytes */
+    uint16_t callers;    /* sample_max_stack, or the limit where that is 0 */
 };
 
 /* The present period of an event that samples. */
@@ -186,6 +201,7 @@ struct upmu_perf_rest {
 struct upmu_perf_since {
     uint64_t total; /* total of its kind */
     uint64_t ns;    /* clock of its target: target_ns() */
+    uint64_t due;   /* of an event that samples: how much it counts from `total` until its next sample */
 };
 
 /* A raw count, and its times enabled and running. */
@@ -219,6 +235,8 @@ struct upmu_perf_event {
     bool hides;                           /* it samples, and its program must not learn the kernel's addresses */
     bool mapped;                          /* `ring` is in pages that were mapped by this event's descriptor */
     bool counting;                        /* this is a software event, and it counts now */
+    uint16_t samples;                     /* samples in the present tick; all bits set: the event is throttled */
+    uint16_t tick;                        /* upmu_perf_cpu.ticks of its last sample */
     struct upmu_event event;              /* of a hardware event: its encoded form */
     struct upmu_perf_sum stopped;         /* count and times until the session was last stopped */
     struct upmu_perf_event *original;     /* of an inherited event: the one that a program opened; else NULL */
@@ -308,7 +326,8 @@ typedef void upmu_perf_emit(void *context, const char *path, const char *text);
 /*
  * Call `emit` for each file that programs read about events: below /sys/bus/event_source/devices the PMU of the first
  * CPU, with the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.
- * Call the function again when `paranoid` or a limit has changed.
+ * A hybrid has a PMU for each type of core, with the list of its online CPUs (as many ranges as 96 bytes hold).  Call
+ * the function again when `paranoid`, a limit or that list has changed.
  *
  * Context: any.
  */
@@ -386,6 +405,19 @@ struct upmu_perf_mapping {
  * Context: as upmu_perf_comm().
  */
 void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping *mapping);
+
+/*
+ * Note a tick of a CPU.  Clocks that sample, and on a port without pmi_rearm hardware events, get a sample of `frame`
+ * (what the tick interrupted, or NULL) if their period has ended: it is as long as a tick at least.  An event that
+ * overflows more often than max_rate allows is throttled: it takes no samples until the next tick, counts on, and has
+ * records of type THROTTLE and UNTHROTTLE.  Without ticks clocks and such hardware events are refused if they sample,
+ * and no record tells that an event was throttled by the engine.
+ *
+ * The call is one of those that are made one at a time: where your lock is taken, leave the tick out.  It does not
+ * replace upmu_cpu_tick(), which comes before.
+ * Context: local, on that CPU.
+ */
+void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

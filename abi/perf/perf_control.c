@@ -21,6 +21,8 @@ static void event_disable(struct upmu_perf_event *event)
 /* Set the count until now to 0; the times stay. Counts of inherited events that have ended stay, too. */
 static void event_reset(struct upmu_perf_event *event)
 {
+    if (upmu_perf_is_polled(event) && !upmu_perf_is_software(event))
+        event->rest.reached -= event->stopped.value;
     event->stopped.value = 0;
 }
 
@@ -113,8 +115,11 @@ static int change_period(struct upmu_perf_event *event, const void *user)
     error = upmu_perf_session_stop(event);
     if (error)
         return error;
-    event->attr.period = period;
-    event->rest.left = 0;
+    event->attr.period = upmu_perf_sample_period(event, period);
+    if (upmu_perf_is_polled(event))
+        upmu_perf_polled_begin(event);
+    else
+        event->rest.left = 0;
     error = upmu_perf_session_start(event);
     if (error) {
         event->attr.period = former;

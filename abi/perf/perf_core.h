@@ -71,6 +71,16 @@ struct upmu_perf_text {
     unsigned length;
 };
 
+/*
+ * Return the number by which programs name a core type's PMU (upmu_perf_attr.type, and the high half of config), of
+ * those of upmu_machine_pmu(): UPMU_PERF_TYPE_RAW for the PMU of large cores, or of all; UPMU_PERF_TYPE_OTHER and above
+ * for others of a hybrid.
+ */
+uint32_t upmu_perf_pmu_type(const struct upmu_perf *perf, unsigned index);
+
+/* Is the machine a hybrid: do its CPUs have several types of cores, and say so? */
+bool upmu_perf_is_hybrid(const struct upmu_perf *perf);
+
 /* Have raw words of this PMU the layout of Intel's and AMD's selects? */
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
@@ -126,6 +136,12 @@ static inline size_t upmu_perf_read_bytes(uint64_t format, unsigned events)
  * CPU's list.
  */
 void upmu_perf_leave_task(struct upmu_perf_event *event);
+
+/*
+ * Wait until no switch looks at an event of a CPU any more, which was taken out of the CPU's list, or whose ring was
+ * changed, before.  A switch takes no lock, and looks at the events of its CPU for a moment.
+ */
+void upmu_perf_wait_switch(const struct upmu_perf_event *event);
 
 /* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
@@ -218,6 +234,9 @@ void upmu_perf_child_end(struct upmu_perf_event *event);
 void upmu_perf_soft_begin(struct upmu_perf_event *event);
 void upmu_perf_soft_end(struct upmu_perf_event *event);
 
+/* Return how much a software event that counts has counted since it began. */
+uint64_t upmu_perf_soft_since(const struct upmu_perf_event *event);
+
 /* Store the count and the times, at this moment, of an event that no session counts. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
@@ -283,6 +302,18 @@ static inline void upmu_perf_ring_word(struct upmu_perf_cursor *cursor, uint64_t
     cursor->at += sizeof word;
 }
 
+/* Return where the next `most` bytes of a record are written, or as many (*out_bytes) as stand in one piece. */
+static inline uint8_t *upmu_perf_ring_span(struct upmu_perf_cursor *cursor, uint32_t most, uint32_t *out_bytes)
+{
+    uintptr_t at = cursor->at & (cursor->ring->bytes - 1u);
+    uint32_t left = UPMU_PERF_PAGE_BYTES - (uint32_t)(at % UPMU_PERF_PAGE_BYTES);
+    uint8_t *page = cursor->ring->pages[1u + at / UPMU_PERF_PAGE_BYTES];
+
+    *out_bytes = most < left ? most : left;
+    cursor->at += *out_bytes;
+    return page + at % UPMU_PERF_PAGE_BYTES;
+}
+
 /*
  * End the record that was begun last, and publish it if it interrupted no other one.  Returns true: the watermark is
  * passed, and the program is to be woken.
@@ -338,6 +369,9 @@ static inline void upmu_perf_record_word(struct upmu_perf_record *record, uint64
 /* End a record of this type, and wake its program if that is due. */
 void upmu_perf_record_end(struct upmu_perf_record *record, uint32_t type);
 
+/* Find out where an event is now that counts on this CPU. */
+void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin);
+
 /* Return the time of a record, by the clock that its event has chosen. */
 uint64_t upmu_perf_record_time(const struct upmu_perf_record *record);
 
@@ -345,6 +379,15 @@ uint64_t upmu_perf_record_time(const struct upmu_perf_record *record);
 
 /* Refuse with -EOPNOTSUPP what Linux grants of samples, but not this layer or this host. */
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
+
+/* Return the period that an event gets for the one that was asked for: as Linux, at least the least of its PMU. */
+uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t period);
+
+/* Is an event sampled by ticks or switches: a software event, or one on a port without interrupts at overflows? */
+static inline bool upmu_perf_is_polled(const struct upmu_perf_event *event)
+{
+    return event->attr.period && (upmu_perf_is_software(event) || !upmu_machine_has_pmi(event->perf->machine));
+}
 
 /* Does an event take samples when it overflows? */
 bool upmu_perf_samples(const struct upmu_perf_event *event);
@@ -361,6 +404,60 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
 /* Keep the rest of an event's period, from its last count in a session that is stopped. */
 void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_count *count);
 
+/* Write a sample of an event, for an overflow, or for a tick or a switch (overflow->set is NULL). */
+void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period);
+
+/*
+ * Note a sample for the program, and count it where REFRESH has set a limit.  Returns true: it was the last one that is
+ * allowed, the event is disabled, and its session is to stop.
+ */
+bool upmu_perf_sample_told(struct upmu_perf_event *event);
+
+/* ---- perf_throttle.c: events that overflow too often ---- */
+
+/*
+ * Count an overflow of an event in the present tick.  Returns true: there were too many, the program was told, and no
+ * sample is to be taken until the next tick.  The event counts on.
+ */
+bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
+
+/* Let an event that counts on this CPU take samples again, if it is throttled. */
+void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns);
+
+/* Let the throttled events of a task take samples again, which is about to run on task->cpu. */
+void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
+
+/* ---- perf_state.c: registers and stacks in samples ---- */
+
+/* What is known of the interrupted code. */
+struct upmu_perf_state {
+    const struct upmu_frame *frame; /* NULL: nothing */
+    uint32_t stack_bytes;           /* of the stack, that a sample has */
+    bool has, has_user;             /* its registers are known; and it was user mode */
+};
+
+/* Refuse with -EOPNOTSUPP registers that the host does not have, and stacks without its hook. */
+int upmu_perf_state_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
+
+/*
+ * Find out what a sample has of the state.  `others`: its other words.  Returns the words of all that; a stack is cut
+ * where the record would be too long.
+ */
+unsigned upmu_perf_state_find(const struct upmu_perf_event *event, const struct upmu_frame *frame, unsigned others,
+                              struct upmu_perf_state *out_state);
+
+/* Write the parts of a sample: the user's registers and stack, which stand before the access; the interrupted ones. */
+void upmu_perf_state_user(struct upmu_perf_record *record, const struct upmu_perf_state *state);
+void upmu_perf_state_interrupted(struct upmu_perf_record *record, const struct upmu_perf_state *state);
+
+/* ---- perf_tick.c: samples that no overflow takes ---- */
+
+/* Begin a period of an event, which is stopped; nothing is done for one that is not polled. */
+void upmu_perf_polled_begin(struct upmu_perf_event *event);
+
+/* Sample an event that counts switches, after one. */
+void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns);
+
 /* ---- perf_tell.c: records of what tasks do ---- */
 
 /*
@@ -369,7 +466,11 @@ void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_coun
  */
 void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_task *other, uint32_t type);
 
-/* Tell the events of a task that it begins or stops to run on a CPU.  Context: that of upmu_thread_switch(). */
-void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns);
+/*
+ * Tell the events of a task, and those of its CPU, that it begins or stops to run there; `other` ran before, or runs
+ * now.  Context: that of upmu_thread_switch().
+ */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_task *other, bool begins,
+                           uint64_t time_ns);
 
 #endif

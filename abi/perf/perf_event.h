@@ -52,7 +52,8 @@ enum upmu_perf_type {
     UPMU_PERF_TYPE_TRACEPOINT = 2,
     UPMU_PERF_TYPE_CACHE = 3,
     UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
-    UPMU_PERF_TYPE_BREAKPOINT = 5
+    UPMU_PERF_TYPE_BREAKPOINT = 5,
+    UPMU_PERF_TYPE_OTHER = 8 /* the first one of PMUs of a hybrid's smaller cores */
 };
 
 /*
@@ -218,10 +219,13 @@ enum upmu_perf_record_type {
     UPMU_PERF_RECORD_LOST = 2,
     UPMU_PERF_RECORD_COMM = 3,
     UPMU_PERF_RECORD_EXIT = 4,
+    UPMU_PERF_RECORD_THROTTLE = 5,
+    UPMU_PERF_RECORD_UNTHROTTLE = 6,
     UPMU_PERF_RECORD_FORK = 7,
     UPMU_PERF_RECORD_SAMPLE = 9,
     UPMU_PERF_RECORD_MMAP2 = 10,
-    UPMU_PERF_RECORD_SWITCH = 14
+    UPMU_PERF_RECORD_SWITCH = 14,
+    UPMU_PERF_RECORD_SWITCH_CPU_WIDE = 15
 };
 
 /*

@@ -9,46 +9,44 @@
 #include "abi/perf/perf_core.h"
 
 #define DEVICES "/sys/bus/event_source/devices/"
-#define CPU DEVICES "cpu/"
 #define SETTINGS "/proc/sys/kernel/perf_event_"
 
-/* A field of raw words. */
+/* A field of raw words: its file below the PMU's folder. */
 struct field {
     const char *path, *text;
     uint32_t capability; /* bits of upmu_pmu.capabilities that a PMU with this field has */
 };
 
 static const struct field intel_fields[] = {
-    {CPU "format/event", "config:0-7\n", 0},
-    {CPU "format/umask", "config:8-15\n", 0},
-    {CPU "format/edge", "config:18\n", 0},
-    {CPU "format/any", "config:21\n", UPMU_PMU_ANYTHREAD},
-    {CPU "format/inv", "config:23\n", 0},
-    {CPU "format/cmask", "config:24-31\n", 0},
-    {CPU "format/in_tx", "config:32\n", UPMU_PMU_TSX},
-    {CPU "format/in_tx_cp", "config:33\n", UPMU_PMU_TSX},
-    {CPU "format/offcore_rsp", "config1:0-63\n", UPMU_PMU_GLOBAL_CTRL},
-    {CPU "format/ldlat", "config1:0-15\n", UPMU_PMU_GLOBAL_CTRL},
-    {CPU "format/frontend", "config1:0-23\n", UPMU_PMU_GLOBAL_CTRL},
+    {"format/event", "config:0-7\n", 0},
+    {"format/umask", "config:8-15\n", 0},
+    {"format/edge", "config:18\n", 0},
+    {"format/any", "config:21\n", UPMU_PMU_ANYTHREAD},
+    {"format/inv", "config:23\n", 0},
+    {"format/cmask", "config:24-31\n", 0},
+    {"format/in_tx", "config:32\n", UPMU_PMU_TSX},
+    {"format/in_tx_cp", "config:33\n", UPMU_PMU_TSX},
+    {"format/offcore_rsp", "config1:0-63\n", UPMU_PMU_GLOBAL_CTRL},
+    {"format/ldlat", "config1:0-15\n", UPMU_PMU_GLOBAL_CTRL},
+    {"format/frontend", "config1:0-23\n", UPMU_PMU_GLOBAL_CTRL},
     {NULL, NULL, 0},
 };
 static const struct field amd_fields[] = {
-    {CPU "format/event", "config:0-7,32-35\n", 0}, {CPU "format/umask", "config:8-15\n", 0},
-    {CPU "format/edge", "config:18\n", 0},         {CPU "format/inv", "config:23\n", 0},
-    {CPU "format/cmask", "config:24-31\n", 0},     {NULL, NULL, 0},
+    {"format/event", "config:0-7,32-35\n", 0}, {"format/umask", "config:8-15\n", 0},  {"format/edge", "config:18\n", 0},
+    {"format/inv", "config:23\n", 0},          {"format/cmask", "config:24-31\n", 0}, {NULL, NULL, 0},
 };
 
 /* Paths of generic events, by their numbers (config of UPMU_PERF_TYPE_HARDWARE). */
-static const char *const generic[UPMU_PERF_HARDWARE_EVENTS] = {CPU "events/cpu-cycles",
-                                                               CPU "events/instructions",
-                                                               CPU "events/cache-references",
-                                                               CPU "events/cache-misses",
-                                                               CPU "events/branch-instructions",
-                                                               CPU "events/branch-misses",
-                                                               CPU "events/bus-cycles",
-                                                               CPU "events/stalled-cycles-frontend",
-                                                               CPU "events/stalled-cycles-backend",
-                                                               CPU "events/ref-cycles"};
+static const char *const generic[UPMU_PERF_HARDWARE_EVENTS] = {"events/cpu-cycles",
+                                                               "events/instructions",
+                                                               "events/cache-references",
+                                                               "events/cache-misses",
+                                                               "events/branch-instructions",
+                                                               "events/branch-misses",
+                                                               "events/bus-cycles",
+                                                               "events/stalled-cycles-frontend",
+                                                               "events/stalled-cycles-backend",
+                                                               "events/ref-cycles"};
 
 /* ---- Texts ---- */
 
@@ -62,7 +60,7 @@ static void text_add_value(struct upmu_perf_text *text, const char *before, uint
     upmu_perf_text_add(text, digits[0] == '0' ? digits + 1 : digits);
 }
 
-static void text_add_number(struct upmu_perf_text *text, int64_t value)
+static void text_add_digits(struct upmu_perf_text *text, int64_t value)
 {
     char digits[24];
     unsigned at = sizeof digits - 1u;
@@ -76,10 +74,35 @@ static void text_add_number(struct upmu_perf_text *text, int64_t value)
     if (value < 0)
         digits[--at] = '-';
     upmu_perf_text_add(text, digits + at);
+}
+
+static void text_add_number(struct upmu_perf_text *text, int64_t value)
+{
+    text_add_digits(text, value);
     upmu_perf_text_add(text, "\n");
 }
 
 /* ---- Files ---- */
+
+/* A PMU of the files: its folder, and its type. */
+struct folder {
+    const struct upmu_perf *perf;
+    upmu_perf_emit *emit;
+    const struct upmu_pmu *pmu;
+    const char *name;
+};
+
+/* Emit a file of a PMU's folder. */
+static void emit_below(const struct folder *folder, const char *path, const char *text)
+{
+    struct upmu_perf_text whole = {.length = 0};
+
+    upmu_perf_text_add(&whole, DEVICES);
+    upmu_perf_text_add(&whole, folder->name);
+    upmu_perf_text_add(&whole, "/");
+    upmu_perf_text_add(&whole, path);
+    folder->emit(folder->perf->context, whole.bytes, text);
+}
 
 static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, const char *path, int64_t value)
 {
@@ -93,14 +116,14 @@ static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, cons
  * Emit the file of a generic event: the fields of its word, as Linux writes them. An event that the CPU lacks has no
  * file.
  */
-static void emit_event(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu, unsigned number)
+static void emit_event(const struct folder *folder, unsigned number)
 {
     const struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE, .config = number};
     struct upmu_perf_text text = {.length = 0};
     struct upmu_event event;
     uint64_t config;
 
-    if (upmu_perf_encode(pmu, &attr, &event))
+    if (upmu_perf_encode(folder->pmu, &attr, &event))
         return;
     config = event.config;
     text_add_value(&text, "event=0x", (uint32_t)(config & 255u) | (uint32_t)(config >> 24 & 0xf00u));
@@ -113,31 +136,83 @@ static void emit_event(const struct upmu_perf *perf, upmu_perf_emit *emit, const
     if (config >> 24 & 255u)
         text_add_value(&text, ",cmask=0x", (uint32_t)(config >> 24 & 255u));
     upmu_perf_text_add(&text, "\n");
-    emit(perf->context, generic[number], text.bytes);
+    emit_below(folder, generic[number], text.bytes);
 }
 
-static void emit_pmu(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu)
-{
-    const struct field *fields = !upmu_perf_has_fields(pmu) ? NULL : upmu_pmu_is_amd(pmu) ? amd_fields : intel_fields;
+#define RANGE 24u /* bytes of the longest range of CPUs in their list */
 
-    emit_number(perf, emit, CPU "type", UPMU_PERF_TYPE_RAW);
-    emit_number(perf, emit, CPU "caps/max_precise", 0);
+/* Emit the list of the CPUs that have a PMU, in ranges ("0-3,6"); at most as many as a text holds. */
+static void emit_cpus(const struct folder *folder)
+{
+    const struct upmu_perf *perf = folder->perf;
+    struct upmu_perf_text text = {.length = 0};
+
+    for (unsigned cpu = 0, end; cpu < perf->cpu_count && text.length + RANGE < UPMU_PERF_TEXT; cpu = end + 1u) {
+        for (end = cpu; end < perf->cpu_count && perf->cpus[end].cpu && perf->cpus[end].cpu->meter.pmu == folder->pmu;)
+            end++;
+        if (end == cpu)
+            continue;
+        if (text.length)
+            upmu_perf_text_add(&text, ",");
+        text_add_digits(&text, cpu);
+        if (end == cpu + 1u)
+            continue;
+        upmu_perf_text_add(&text, "-");
+        text_add_digits(&text, end - 1u);
+    }
+    upmu_perf_text_add(&text, "\n");
+    emit_below(folder, "cpus", text.bytes);
+}
+
+static void emit_pmu(const struct folder *folder, uint32_t type)
+{
+    const struct upmu_pmu *pmu = folder->pmu;
+    const struct field *fields = !upmu_perf_has_fields(pmu) ? NULL : upmu_pmu_is_amd(pmu) ? amd_fields : intel_fields;
+    struct upmu_perf_text text = {.length = 0};
+
+    text_add_number(&text, type);
+    emit_below(folder, "type", text.bytes);
+    emit_below(folder, "caps/max_precise", "0\n");
     if (!fields) /* raw words of other PMUs than Intel's and AMD's have other fields */
         return;
     for (const struct field *field = fields; field->path; field++)
         if ((pmu->capabilities & field->capability) == field->capability)
-            emit(perf->context, field->path, field->text);
+            emit_below(folder, field->path, field->text);
     for (unsigned i = 0; i < UPMU_PERF_HARDWARE_EVENTS; i++)
-        emit_event(perf, emit, pmu, i);
+        emit_event(folder, i);
+}
+
+/* Emit a folder for each type of core; names: Linux 6.12 arch/x86/events/intel/core.c, intel_hybrid_pmu_type_map. */
+static void emit_types(const struct upmu_perf *perf, upmu_perf_emit *emit)
+{
+    static const char *const smaller[] = {"cpu_atom", "cpu_lowpower"};
+    unsigned small = 0;
+
+    for (unsigned i = 0; i < UPMU_CORE_TYPES; i++) {
+        uint32_t type = upmu_perf_pmu_type(perf, i);
+        struct folder folder = {perf, emit, upmu_machine_pmu(perf->machine, i), "cpu_core"};
+
+        if (!folder.pmu)
+            continue;
+        if (type != UPMU_PERF_TYPE_RAW) {
+            if (small == 2u)
+                continue;
+            folder.name = smaller[small++];
+        }
+        emit_pmu(&folder, type);
+        emit_cpus(&folder);
+    }
 }
 
 void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit)
 {
-    const struct upmu_pmu *pmu = upmu_machine_pmu(perf->machine, 0);
+    const struct folder folder = {perf, emit, upmu_machine_pmu(perf->machine, 0), "cpu"};
 
     emit_number(perf, emit, DEVICES "software/type", UPMU_PERF_TYPE_SOFTWARE);
-    if (pmu)
-        emit_pmu(perf, emit, pmu);
+    if (upmu_perf_is_hybrid(perf))
+        emit_types(perf, emit);
+    else if (folder.pmu)
+        emit_pmu(&folder, UPMU_PERF_TYPE_RAW);
     emit_number(perf, emit, SETTINGS "paranoid", perf->paranoid);
     emit_number(perf, emit, SETTINGS "max_sample_rate", upmu_perf_most_rate(perf));
     emit_number(perf, emit, SETTINGS "max_stack", upmu_perf_most_stack(perf));

@@ -40,7 +40,7 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
     if (event->task || !event->of_task) {
         list = events_of_target(event);
         event->next_of_task = *list;
-        *list = event;
+        __atomic_store_n(list, event, __ATOMIC_RELEASE);
     }
 }
 
@@ -51,10 +51,25 @@ void upmu_perf_leave_task(struct upmu_perf_event *event)
     upmu_perf_hold(event);
     for (struct upmu_perf_event **link = events_of_target(event); *link; link = &(*link)->next_of_task)
         if (*link == event) {
-            *link = event->next_of_task;
+            __atomic_store_n(link, event->next_of_task, __ATOMIC_RELAXED);
             break;
         }
+    upmu_perf_wait_switch(event);
     event->task = NULL;
+}
+
+/* A switch that begins to look after the fence does not find the event, or finds its new ring. */
+void upmu_perf_wait_switch(const struct upmu_perf_event *event)
+{
+    const uint32_t *walks = event->of_task ? NULL : &event->perf->cpus[event->cpu].walks;
+    uint32_t before;
+
+    if (!walks)
+        return;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    before = __atomic_load_n(walks, __ATOMIC_SEQ_CST);
+    while (before & 1u && __atomic_load_n(walks, __ATOMIC_ACQUIRE) == before)
+        ;
 }
 
 /* ---- The session ---- */
@@ -199,10 +214,10 @@ int upmu_perf_session_stop(struct upmu_perf_event *event)
     for (event = first; event; event = event->next) {
         struct upmu_perf_sum sum;
 
-        upmu_perf_soft_count(event, &sum);
+        upmu_perf_soft_end(event);
+        sum = event->stopped;
         if (!count_add(event, true, &sum))
             event->stopped = sum;
-        event->counting = false;
         event->index = UPMU_PERF_NO_INDEX;
     }
     if (first->session)

@@ -53,6 +53,7 @@ static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, s
     copy->hides = event->hides;
     copy->index = UPMU_PERF_NO_INDEX;
     copy->event = event->event;
+    upmu_perf_polled_begin(copy);
     return copy;
 }
 

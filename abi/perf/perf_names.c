@@ -82,6 +82,28 @@ static bool text_add_event(struct upmu_perf_text *text, const struct upmu_pmu *p
     }
 }
 
+#define LARGE_CORE 0x40 /* upmu_pmu.core_type, as CPUID leaf 1Ah tells it */
+
+bool upmu_perf_is_hybrid(const struct upmu_perf *perf)
+{
+    const struct upmu_pmu *first = upmu_machine_pmu(perf->machine, 0);
+
+    return first && first->core_type && upmu_machine_pmu(perf->machine, 1);
+}
+
+uint32_t upmu_perf_pmu_type(const struct upmu_perf *perf, unsigned index)
+{
+    unsigned large = 0;
+
+    for (unsigned i = UPMU_CORE_TYPES; i-- > 0;) {
+        const struct upmu_pmu *pmu = upmu_machine_pmu(perf->machine, i);
+
+        if (pmu && pmu->core_type == LARGE_CORE)
+            large = i;
+    }
+    return index == large ? UPMU_PERF_TYPE_RAW : UPMU_PERF_TYPE_OTHER + index;
+}
+
 int upmu_perf_errno(enum upmu_status status)
 {
     switch (status) {

@@ -21,16 +21,34 @@ struct request {
     bool may;                       /* find_task() says that the caller may observe the task */
 };
 
+/* Return the type of the PMU that attributes name; 0: any PMU may count the event. */
+static uint64_t type_of_pmu(const struct upmu_perf_attr *attr)
+{
+    return attr->type == UPMU_PERF_TYPE_HARDWARE || attr->type == UPMU_PERF_TYPE_CACHE ? attr->config >> 32
+                                                                                       : attr->type;
+}
+
 /*
- * Return the PMU that counts a hardware event: that of the request's CPU, or the machine's first one if the request
- * names no CPU or one that is offline; NULL: there is none.
+ * Return the PMU that counts a hardware event; NULL: there is none. Where no type of core is named, the PMU is that of
+ * the request's CPU, or the machine's first one if the request names no CPU or one that is offline. A CPU of another
+ * type than the named one has no such PMU (Linux 6.12 arch/x86/events/core.c, x86_pmu_event_init()).
  */
 static const struct upmu_pmu *pmu_of(const struct request *request)
 {
     const struct upmu_perf *perf = request->perf;
     const struct upmu_cpu *cpu = request->cpu >= 0 ? perf->cpus[request->cpu].cpu : NULL;
+    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
+    uint64_t type = type_of_pmu(&request->attr);
 
-    return cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
+    if (!type || !pmu || !upmu_perf_is_hybrid(perf))
+        return type && type != UPMU_PERF_TYPE_RAW ? NULL : pmu;
+    for (unsigned i = 0; i < UPMU_CORE_TYPES; i++) {
+        const struct upmu_pmu *named = upmu_machine_pmu(perf->machine, i);
+
+        if (named && upmu_perf_pmu_type(perf, i) == type)
+            return cpu && pmu != named ? NULL : named;
+    }
+    return NULL;
 }
 
 /*
@@ -108,9 +126,7 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     const struct upmu_pmu *pmu = pmu_of(request);
     int error;
 
-    if (attr->type > UPMU_PERF_TYPE_RAW || attr->type == UPMU_PERF_TYPE_TRACEPOINT || !pmu)
-        return -UPMU_PERF_ENOENT;
-    if (attr->type != UPMU_PERF_TYPE_RAW && attr->config >> 32 && attr->config >> 32 != UPMU_PERF_TYPE_RAW)
+    if (!pmu)
         return -UPMU_PERF_ENOENT;
     if (attr->config3)
         return -UPMU_PERF_EINVAL;
@@ -191,14 +207,18 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
     int error = request->flags & ~UPMU_PERF_OPEN_FLAGS ? -UPMU_PERF_EINVAL
                                                        : upmu_perf_attr_copy(request->perf, user_attr, &request->attr);
 
-    event->attr = (struct upmu_perf_kept){.type = request->attr.type,
-                                          .clockid = request->attr.clockid,
-                                          .config = request->attr.config,
-                                          .sample_type = (uint32_t)request->attr.sample_type,
-                                          .period = request->attr.sample_period,
-                                          .read_format = (uint8_t)request->attr.read_format,
-                                          .flags = request->attr.flags,
-                                          .wakeup = request->attr.wakeup};
+    event->attr =
+        (struct upmu_perf_kept){.type = request->attr.type < UINT16_MAX ? (uint16_t)request->attr.type : UINT16_MAX,
+                                .clockid = (int8_t)request->attr.clockid,
+                                .config = request->attr.config,
+                                .sample_type = (uint32_t)request->attr.sample_type,
+                                .period = request->attr.sample_period,
+                                .read_format = (uint8_t)request->attr.read_format,
+                                .flags = request->attr.flags,
+                                .wakeup = request->attr.wakeup,
+                                .regs_user = (uint32_t)request->attr.sample_regs_user,
+                                .regs_intr = (uint32_t)request->attr.sample_regs_intr,
+                                .stack_user = (uint16_t)request->attr.sample_stack_user};
     if (!error)
         error = upmu_perf_attr_check(request->perf, request->caller, &request->attr);
     if (!error)
@@ -221,6 +241,9 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
         error = upmu_perf_attr_traced(&request->attr);
     if (!error)
         error = upmu_perf_sample_check(request->perf, &request->attr);
+    if (!error)
+        event->attr.period = upmu_perf_sample_period(event, request->attr.sample_period);
+    upmu_perf_polled_begin(event);
     event->attr.callers = request->attr.sample_max_stack;
     event->hides = upmu_perf_forbids(request->perf, request->caller, 1);
     return error;

@@ -56,6 +56,7 @@ static int output_change(struct upmu_perf_event *event, struct upmu_perf_ring *r
         ring->events = event;
     }
     __atomic_store_n(&event->ring, ring, __ATOMIC_RELEASE);
+    upmu_perf_wait_switch(event);
     if (former)
         writers_start(event);
     return 0;

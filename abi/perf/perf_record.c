@@ -104,3 +104,12 @@ void upmu_perf_record_end(struct upmu_perf_record *record, uint32_t type)
     if (upmu_perf_ring_end(ring) || wakes)
         ring_wake(ring);
 }
+
+void upmu_perf_origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
+{
+    const struct upmu_perf_task *task = event->of_task ? event->task : event->perf->cpus[event->cpu].running;
+
+    out_origin->cpu = event->of_task ? task->cpu : (uint32_t)event->cpu;
+    out_origin->task = task ? task->thread.pid | (uint64_t)task->thread.tid << 32 : 0;
+    out_origin->time_ns = time_ns;
+}

@@ -20,15 +20,30 @@
 
 /* ---- Sampling attributes ---- */
 
+/* Can an event sample without an interrupt: a count of switches by the switches, others by ticks; without its group? */
+static bool polled_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
+{
+    bool is_software = attr->type == UPMU_PERF_TYPE_SOFTWARE;
+
+    if (attr->sample_type & UPMU_PERF_SAMPLE_READ && attr->read_format & UPMU_PERF_READ_GROUP)
+        return false;
+    if (is_software && attr->config == UPMU_PERF_SWITCHES)
+        return true;
+    return perf->tick_rate && (!is_software || attr->config <= UPMU_PERF_TASK_CLOCK);
+}
+
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN;
+    const uint64_t known = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN | UPMU_PERF_SAMPLE_REGS_USER |
+                           UPMU_PERF_SAMPLE_STACK_USER | UPMU_PERF_SAMPLE_REGS_INTR;
 
     if (!attr->sample_period)
         return 0;
-    if (attr->type == UPMU_PERF_TYPE_SOFTWARE)
-        return attr->config < UPMU_PERF_ALIGNMENT_FAULTS ? -UPMU_PERF_EOPNOTSUPP : 0;
-    if (attr->sample_type & ~known)
+    if (attr->type == UPMU_PERF_TYPE_SOFTWARE && attr->config >= UPMU_PERF_ALIGNMENT_FAULTS)
+        return 0; /* these never happen */
+    if ((attr->type == UPMU_PERF_TYPE_SOFTWARE || !upmu_machine_has_pmi(perf->machine)) && !polled_samples(perf, attr))
+        return -UPMU_PERF_EOPNOTSUPP;
+    if (attr->sample_type & ~known || upmu_perf_state_check(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & UPMU_PERF_SAMPLE_READ &&
         attr->read_format & (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING))
@@ -38,9 +53,18 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
                : 0;
 }
 
+uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t period)
+{
+    const struct upmu_pmu *pmu = upmu_machine_pmu(event->perf->machine, event->event.pmu);
+
+    if (!period || event->attr.flags & UPMU_PERF_FREQ || upmu_perf_is_software(event))
+        return period;
+    return period < pmu->min_period ? pmu->min_period : period;
+}
+
 bool upmu_perf_samples(const struct upmu_perf_event *event)
 {
-    return event->attr.period && !upmu_perf_is_software(event);
+    return event->attr.period && !upmu_perf_is_polled(event);
 }
 
 /* Does a sample of the event have the counts of its whole group? */
@@ -72,8 +96,9 @@ void upmu_perf_sample_stop(struct upmu_perf_event *event, const struct upmu_coun
 {
     if (!upmu_perf_samples(event))
         return;
+    if (count->reset != event->rest.left) /* else the rest with which the session began has not ended yet */
+        event->rest.period = count->reset;
     event->rest.left = count->left;
-    event->rest.period = count->reset;
     event->rest.reached -= count->raw;
 }
 
@@ -89,9 +114,12 @@ static uint64_t value_now(const struct upmu_overflow *overflow, const struct upm
 {
     struct upmu_perf_sum sum;
 
-    if (event->index != UPMU_PERF_NO_INDEX)
+    if (event->index == UPMU_PERF_NO_INDEX)
+        upmu_perf_soft_count(event, &sum);
+    else if (overflow->set)
         return event->stopped.value + upmu_overflow_value(overflow, event->index);
-    upmu_perf_soft_count(event, &sum);
+    else
+        return event->rest.reached; /* the count, for which a tick takes this sample */
     return sum.value;
 }
 
@@ -121,6 +149,23 @@ static void put_read(struct upmu_perf_record *record, const struct upmu_overflow
         put_value(record, overflow, event, format);
 }
 
+/* Find the callers of code that a tick interrupted, as upmu_overflow_callers() does for an overflow. */
+static unsigned callers_of_tick(const struct upmu_callers *callers, const struct upmu_frame *frame,
+                                uint64_t *out_callers, unsigned capacity)
+{
+    uint64_t fp = callers && frame ? frame->fp : 0, next, back;
+    unsigned found = 0;
+
+    while (fp && found < capacity && found < callers->depth &&
+           callers->read(callers->context, fp, frame->user, &next, &back) && back) {
+        out_callers[found++] = back;
+        if (next <= fp)
+            break;
+        fp = next;
+    }
+    return found;
+}
+
 /*
  * Find the callers of the interrupted code, for the CPU's array. Returns the words of the chain: the mode, the
  * interrupted instruction and its callers; 0: the event excludes chains of this mode.
@@ -133,6 +178,8 @@ static unsigned chain_find(const struct upmu_overflow *overflow, const struct up
         return 0;
     if (event->attr.callers < 2u)
         return 2u;
+    if (!overflow->set)
+        return 2u + callers_of_tick(event->perf->callers, overflow->frame, callers, event->attr.callers - 1u);
     return 2u + upmu_overflow_callers(overflow, callers, event->attr.callers - 1u);
 }
 
@@ -195,23 +242,14 @@ static uint32_t mode_of(const struct upmu_overflow *overflow)
     return overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL;
 }
 
-/* Find out where an event of a session that runs on this CPU is now. */
-static void origin_find(const struct upmu_perf_event *event, uint64_t time_ns, struct upmu_perf_origin *out_origin)
-{
-    const struct upmu_perf_task *task = event->of_task ? event->task : event->perf->cpus[event->cpu].running;
-
-    out_origin->cpu = event->of_task ? task->cpu : (uint32_t)event->cpu;
-    out_origin->task = task ? task->thread.pid | (uint64_t)task->thread.tid << 32 : 0;
-    out_origin->time_ns = time_ns;
-}
-
-static void write_sample(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
+void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
 {
     struct upmu_perf_record record = {.event = upmu_perf_opened(event)};
+    struct upmu_perf_state state;
     uint64_t parts = event->attr.sample_type, *callers;
     unsigned words = 0, chain = 0;
 
-    origin_find(event, overflow->time_ns, &record.origin);
+    upmu_perf_origin_find(event, overflow->time_ns, &record.origin);
     callers = event->perf->cpus[record.origin.cpu].callers;
     for (uint64_t rest = parts & ONE_WORD; rest; rest &= rest - 1u)
         words++;
@@ -221,6 +259,7 @@ static void write_sample(const struct upmu_perf_event *event, const struct upmu_
         chain = chain_find(overflow, event, callers);
         words += 1u + chain;
     }
+    words += upmu_perf_state_find(event, overflow->frame, words, &state);
     if (!upmu_perf_record_begin(&record, UPMU_PERF_RECORD_SAMPLE, mode_of(overflow), words))
         return;
     put_words(&record, overflow, period);
@@ -228,7 +267,9 @@ static void write_sample(const struct upmu_perf_event *event, const struct upmu_
         put_read(&record, overflow, event);
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
+    upmu_perf_state_user(&record, &state);
     put_access(&record);
+    upmu_perf_state_interrupted(&record, &state);
     upmu_perf_record_end(&record, UPMU_PERF_RECORD_SAMPLE);
 }
 
@@ -254,19 +295,26 @@ static bool limit_ends(struct upmu_perf_event *event)
     return true;
 }
 
+bool upmu_perf_sample_told(struct upmu_perf_event *event)
+{
+    const struct upmu_perf *perf = event->perf;
+    bool ends = limit_ends(event);
+
+    if (perf->wake)
+        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
+    return ends;
+}
+
 static unsigned take_sample(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_perf_event *event = (struct upmu_perf_event *)(uintptr_t)upmu_overflow_event_id(overflow);
-    const struct upmu_perf *perf = event->perf;
-    bool ends;
 
     (void)state;
     (void)notify;
-    write_sample(event, overflow, period_ended(overflow, event));
-    ends = limit_ends(event);
-    if (perf->wake)
-        perf->wake(perf->context, upmu_perf_opened(event), UPMU_PERF_WAKE_OVERFLOW | (ends ? UPMU_PERF_WAKE_LIMIT : 0));
-    return ends ? UPMU_OVERFLOW_MASK : 0;
+    if (upmu_perf_throttles(event, overflow->time_ns))
+        return 0;
+    upmu_perf_sample_write(event, overflow, period_ended(overflow, event));
+    return upmu_perf_sample_told(event) ? UPMU_OVERFLOW_MASK : 0;
 }
 
 static const struct upmu_format sample_format = {.name = "perf", .overflow = take_sample};

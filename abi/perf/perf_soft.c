@@ -66,8 +66,7 @@ static uint64_t event_total(const struct upmu_perf_event *event)
     }
 }
 
-/* Return how much event_total() has grown since the event began to count. */
-static uint64_t event_total_since(const struct upmu_perf_event *event)
+uint64_t upmu_perf_soft_since(const struct upmu_perf_event *event)
 {
     uint64_t more = event_total(event) - event->since.total;
 
@@ -94,7 +93,7 @@ void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_
     if (event->counting) {
         uint64_t ns = target_ns(event) - event->since.ns;
 
-        upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){event_total_since(event), ns, ns});
+        upmu_perf_sum_add(out_sum, &(struct upmu_perf_sum){upmu_perf_soft_since(event), ns, ns});
     }
 }
 
@@ -104,5 +103,7 @@ void upmu_perf_soft_end(struct upmu_perf_event *event)
 
     upmu_perf_soft_count(event, &sum);
     event->stopped = sum;
+    if (event->counting)
+        event->since.due -= upmu_perf_soft_since(event);
     event->counting = false;
 }

@@ -37,8 +37,9 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     uint64_t now;
 
     /* Before the events of `next` count: a sample of theirs uses what belongs to this CPU. */
-    next->cpu = cpu;
-    next->perf = perf;
+    next->cpu = prev->cpu = cpu;
+    next->perf = prev->perf = perf;
+    upmu_perf_unthrottle_task(next);
     status = upmu_thread_switch(perf->cpus[cpu].cpu, &prev->thread, &next->thread);
     if (status != UPMU_OK)
         return status;
@@ -46,13 +47,13 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
     upmu_perf_note(perf, cpu, prev, UPMU_PERF_NOTE_SWITCH, false);
     prev->notes.ran_ns += prev->runs ? now - prev->notes.since_ns : 0;
     prev->runs = false;
+    upmu_perf_tell_switch(prev, next, false, now);
     limited_end(prev);
-    upmu_perf_tell_switch(prev, false, now);
     next->notes.since_ns = now;
     next->runs = true;
     perf->cpus[cpu].running = next;
     limited_begin(next);
-    upmu_perf_tell_switch(next, true, now);
+    upmu_perf_tell_switch(next, prev, true, now);
     return UPMU_OK;
 }
 

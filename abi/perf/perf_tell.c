@@ -17,7 +17,8 @@ struct note {
     uint64_t flags;              /* events with one of these are told */
     uint64_t time_ns;
     uint32_t type;
-    const struct upmu_perf_task *other; /* FORK: the new task; EXIT: the task; SWITCH: the task, or NULL if it stops */
+    const struct upmu_perf_task *other; /* FORK: the new task; EXIT: the task; SWITCH: the one before or after it */
+    bool stops;                         /* SWITCH: the task stops to run */
     const char *name;                   /* COMM */
     bool is_exec;                       /* COMM */
     const struct upmu_perf_mapping *mapping;
@@ -106,9 +107,14 @@ static void tell_mapping(struct upmu_perf_record *record, const struct note *not
 
 static void tell_switch(struct upmu_perf_record *record, const struct note *note)
 {
-    if (!upmu_perf_record_begin(record, note->type, note->other ? 0 : UPMU_PERF_MISC_SWITCH_OUT, 0))
+    bool is_wide = !record->event->of_task; /* events of a CPU are told which task was, or is, the other one */
+    uint32_t type = is_wide ? UPMU_PERF_RECORD_SWITCH_CPU_WIDE : UPMU_PERF_RECORD_SWITCH;
+
+    if (!upmu_perf_record_begin(record, type, note->stops ? UPMU_PERF_MISC_SWITCH_OUT : 0, is_wide ? 1u : 0))
         return;
-    upmu_perf_record_end(record, note->type);
+    if (is_wide)
+        upmu_perf_record_word(record, identity_of(note->other));
+    upmu_perf_record_end(record, type);
 }
 
 /* Tell one event, if it is enabled, asks for the note, and may write on this CPU. */
@@ -168,12 +174,32 @@ void upmu_perf_tell_life(struct upmu_perf_task *task, const struct upmu_perf_tas
     tell_all(&(struct note){.task = task, .flags = LIVES, .other = other, .type = type});
 }
 
-/* Events of the CPU are not told: other CPUs may change their list while this one switches. */
-void upmu_perf_tell_switch(struct upmu_perf_task *task, bool begins, uint64_t time_ns)
+static void event_switches(struct upmu_perf_event *event, const struct note *note)
 {
-    tell_task(&(struct note){.task = task,
-                             .flags = UPMU_PERF_CONTEXT_SWITCH,
-                             .time_ns = time_ns,
-                             .type = UPMU_PERF_RECORD_SWITCH,
-                             .other = begins ? task : NULL});
+    if (note->stops)
+        upmu_perf_sample_switch(event, note->time_ns);
+    tell_event(event, note);
+}
+
+/* Other CPUs may change the list of this CPU meanwhile: upmu_perf_wait_switch(). */
+void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_task *other, bool begins,
+                           uint64_t time_ns)
+{
+    const struct note note = {.task = task,
+                              .flags = UPMU_PERF_CONTEXT_SWITCH,
+                              .time_ns = time_ns,
+                              .type = UPMU_PERF_RECORD_SWITCH,
+                              .other = other,
+                              .stops = !begins};
+    struct upmu_perf_cpu *here = &task->perf->cpus[task->cpu];
+
+    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+        event_switches(event, &note);
+    if (!__atomic_load_n(&here->events, __ATOMIC_RELAXED))
+        return;
+    (void)__atomic_fetch_add(&here->walks, 1u, __ATOMIC_SEQ_CST);
+    for (struct upmu_perf_event *event = __atomic_load_n(&here->events, __ATOMIC_ACQUIRE); event;
+         event = __atomic_load_n(&event->next_of_task, __ATOMIC_ACQUIRE))
+        event_switches(event, &note);
+    (void)__atomic_fetch_add(&here->walks, 1u, __ATOMIC_RELEASE);
 }

@@ -24,11 +24,14 @@ struct perf_kernel {
     struct upmu_perf perf;
     struct upmu_perf_cpu perf_cpu[PERF_KERNEL_CPUS];
     struct upmu_perf_task *running[PERF_KERNEL_CPUS];
-    unsigned takes;     /* how often take() still has memory */
-    size_t taken_bytes; /* not given back */
+    unsigned takes;            /* how often take() still has memory */
+    size_t taken_bytes;        /* not given back */
+    const uint64_t *registers; /* of the code that is interrupted, or NULL */
+    uint64_t register_mask;
 };
 
 static struct perf_kernel perf_kernel;
+static const struct upmu_sim_profile *perf_kernel_second; /* model of the CPUs but the first, of a hybrid; or NULL */
 
 static struct upmu_cpu *perf_kernel_task_cpu(void *context, struct upmu_perf_task *task)
 {
@@ -71,7 +74,11 @@ static void perf_kernel_give(void *context, void *memory, size_t bytes)
 
 static void perf_kernel_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
-    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+    const struct upmu_frame frame = {.ip = interrupt->ip,
+                                     .sp = interrupt->sp,
+                                     .user = interrupt->user,
+                                     .registers = perf_kernel.registers,
+                                     .register_mask = perf_kernel.register_mask};
 
     (void)sim;
     (void)upmu_pmi_handle(&perf_kernel.cpu[cpu], &frame);
@@ -88,6 +95,8 @@ static const char *perf_kernel_set_up(const struct upmu_sim_profile *model, stru
 
     memset(kernel, 0, sizeof *kernel);
     upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
+    for (unsigned i = 1; perf_kernel_second && i < PERF_KERNEL_CPUS; i++)
+        upmu_sim_set_profile(&kernel->sim, i, perf_kernel_second);
     kernel->sim.deliver = perf_kernel_deliver;
     upmu_domain_init(&kernel->domain, UPMU_SCOPE_CORE);
     if (upmu_machine_init(&kernel->machine, upmu_sim_port(&kernel->sim)) != UPMU_OK)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzing: perf_event_open with any attributes, groups, forks, execs, exits, switches and closes in any order.  Books
- * of the test have, for each event and each copy of a child, what was executed while it was to count: a count is never
- * more than that, and where an event had its counter all the time it is exactly that.
+ * Fuzzing: perf_event_open with any attributes, groups, rings, forks, execs, exits, names, mappings, switches and
+ * closes in any order.  Books of the test have, for each event and each copy of a child, what was executed while it was
+ * to count: a count is never more than that, and where an event had its counter all the time it is exactly that.  A
+ * program that reads its ring finds whole records of its own events.  A program that writes any byte of its pages
+ * changes no count, and no byte beside them is written.
  */
 #include "tests/common/perf_kernel.h"
 #include "tests/fuzz/fuzz.h"
@@ -18,8 +20,11 @@
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
+#include "abi/perf/perf_tick.c"
 
 #define CPUS PERF_KERNEL_CPUS
 #define TASKS 6u /* the first ones idle */
@@ -27,6 +32,16 @@
 #define FIRST_FILE 100
 #define BOOKS 64u
 #define TAKES 80u /* how often there is memory for sessions and copies */
+
+#define DATA_PAGES 2u
+#define GUARD 64u /* bytes on each side of a page */
+#define UNWRITTEN 0x5a
+#define GONE 0x77 /* pages that were unmapped */
+#define TYPES                                                                                                          \
+    (1u << UPMU_PERF_RECORD_MMAP | 1u << UPMU_PERF_RECORD_LOST | 1u << UPMU_PERF_RECORD_COMM |                         \
+     1u << UPMU_PERF_RECORD_EXIT | 1u << UPMU_PERF_RECORD_FORK | 1u << UPMU_PERF_RECORD_SAMPLE |                       \
+     1u << UPMU_PERF_RECORD_MMAP2 | 1u << UPMU_PERF_RECORD_SWITCH | 1u << UPMU_PERF_RECORD_SWITCH_CPU_WIDE |           \
+     1u << UPMU_PERF_RECORD_THROTTLE | 1u << UPMU_PERF_RECORD_UNTHROTTLE)
 
 /* What an event, or the copy of a child, is to have counted. */
 struct book {
@@ -39,6 +54,20 @@ struct book {
     uint64_t executed;
 };
 
+/* What the program has mapped of a file. */
+struct mapping {
+    uint8_t memory[1 + DATA_PAGES][UPMU_PERF_PAGE_BYTES + 2 * GUARD] __attribute__((aligned(64)));
+    void *pages[1 + DATA_PAGES];
+    unsigned count; /* 0: nothing is mapped */
+    bool used;      /* something was mapped */
+    bool honest;    /* the program reads records, and has written nothing but the tail */
+    uint64_t position;
+};
+
+static struct mapping mappings[FILES];
+static const uint64_t registers[3] = {7, 8, 9};
+static uint64_t opened; /* events that were ever opened: their identities are 1 to this */
+static bool refreshed;  /* limits of overflows disable events at times that the books do not know */
 static struct upmu_perf_task task[TASKS];
 static bool alive[TASKS];
 static struct upmu_perf_event *event[FILES];
@@ -71,6 +100,14 @@ static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file
     return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
+/* The program's stack: a part of it can be read. */
+static size_t read_stack(void *nothing, uint64_t address, void *to, size_t bytes)
+{
+    (void)nothing;
+    memset(to, (int)(address & 0xffu), bytes / 2u + 1u);
+    return address & 8u ? bytes : bytes / 2u;
+}
+
 static void set_up(void)
 {
     const char *missing = perf_kernel_set_up(upmu_sim_profile("skl"), task, TAKES);
@@ -80,13 +117,23 @@ static void set_up(void)
     perf_kernel.perf.copy_out = copy;
     perf_kernel.perf.find_task = find_task;
     perf_kernel.perf.event_of = event_of;
+    perf_kernel.perf.tick_rate = 5000;
+    perf_kernel.perf.registers = 15;
+    perf_kernel.perf.read_stack = read_stack;
+    perf_kernel.registers = registers;
+    perf_kernel.register_mask = 7;
     memset(event, 0, sizeof event);
     memset(ended, 0, sizeof ended);
     memset(books, 0, sizeof books);
     memset(alive, 0, sizeof alive);
+    for (unsigned i = 0; i < FILES; i++)
+        mappings[i].count = mappings[i].used = 0;
+    refreshed = false;
+    opened = 0;
     for (unsigned i = 0; i < TASKS; i++)
         upmu_perf_task_init(&task[i], i, i);
     alive[CPUS] = true;
+    FUZZ_CHECK(perf_kernel_switch(0, &task[CPUS]) == UPMU_OK, "switch");
 }
 
 /* ---- Books ---- */
@@ -135,7 +182,7 @@ static void check(unsigned file)
     struct book *own = book_of((int)file);
     uint64_t reading[3], expected = ended[file];
 
-    if (!own || event[file]->leader->failed)
+    if (!own || event[file]->leader->failed || event[file]->attr.type == UPMU_PERF_TYPE_SOFTWARE)
         return;
     for (unsigned i = 0; i < BOOKS; i++)
         if (books[i].used && books[i].file == (int)file)
@@ -144,11 +191,148 @@ static void check(unsigned file)
     FUZZ_CHECK(reading[0] <= expected, "file %u: %llu counted, %llu executed", file, (unsigned long long)reading[0],
                (unsigned long long)expected);
     FUZZ_CHECK(reading[2] <= reading[1], "file %u: it ran longer than it was enabled", file);
-    FUZZ_CHECK(reading[1] != reading[2] || reading[0] == expected, "file %u: %llu counted, not %llu", file,
+    FUZZ_CHECK(refreshed || reading[1] != reading[2] || reading[0] == expected, "file %u: %llu counted, not %llu", file,
                (unsigned long long)reading[0], (unsigned long long)expected);
 }
 
+/* ---- Rings ---- */
+
+static uint8_t *page_of(const struct mapping *mapping, unsigned page)
+{
+    return mapping->pages[page];
+}
+
+static struct upmu_perf_page *words_of(const struct mapping *mapping)
+{
+    return mapping->pages[0];
+}
+
+/* No byte beside the pages was written; nor were pages that the program has given back. */
+static void check_pages(const struct mapping *mapping)
+{
+    for (unsigned i = 0; mapping->used && i < 1 + DATA_PAGES; i++) {
+        for (unsigned at = 0; at < GUARD; at++)
+            FUZZ_CHECK(mapping->memory[i][at] == UNWRITTEN &&
+                           mapping->memory[i][GUARD + UPMU_PERF_PAGE_BYTES + at] == UNWRITTEN,
+                       "byte %u beside page %u was written", at, i);
+        for (unsigned at = 0; !mapping->count && at < UPMU_PERF_PAGE_BYTES; at++)
+            FUZZ_CHECK(mapping->memory[i][GUARD + at] == GONE, "byte %u of page %u was written too late", at, i);
+    }
+}
+
+static void pages_are_gone(struct mapping *mapping)
+{
+    if (!mapping->count)
+        return;
+    mapping->count = 0;
+    for (unsigned i = 0; i < 1 + DATA_PAGES; i++)
+        memset(mapping->memory[i] + GUARD, GONE, UPMU_PERF_PAGE_BYTES);
+}
+
+static void map_event(unsigned file, uint8_t how)
+{
+    struct mapping *mapping = &mappings[file];
+    unsigned count = 1u + (how & 3u) % 3u;
+
+    if (!event[file] || mapping->count)
+        return;
+    check_pages(mapping);
+    memset(mapping->memory, UNWRITTEN, sizeof mapping->memory);
+    for (unsigned i = 0; i < count; i++)
+        mapping->pages[i] = mapping->memory[count - 1u - i] + GUARD;
+    mapping->used = true;
+    mapping->count = count;
+    mapping->position = 0;
+    mapping->honest = how & 4u && !(event[file]->attr.flags & UPMU_PERF_WRITE_BACKWARD);
+    if (upmu_perf_map(event[file], mapping->pages, count, mapping->honest || how & 8u) != 0)
+        pages_are_gone(mapping);
+}
+
+static uint64_t word_at(const struct mapping *mapping, uint64_t position)
+{
+    uint64_t at = position & ((mapping->count - 1u) * UPMU_PERF_PAGE_BYTES - 1u), word;
+
+    memcpy(&word, page_of(mapping, 1u + (unsigned)(at / UPMU_PERF_PAGE_BYTES)) + at % UPMU_PERF_PAGE_BYTES, 8);
+    return word;
+}
+
+/* The program takes its next record, which is whole; where it has an identity, of an event that was opened. */
+static void read_record(struct mapping *mapping)
+{
+    uint64_t head = words_of(mapping)->head.whole, header, bytes;
+    uint32_t type;
+
+    FUZZ_CHECK(head - mapping->position < (mapping->count - 1u) * UPMU_PERF_PAGE_BYTES || head == mapping->position,
+               "the head is %llu bytes before the reader", (unsigned long long)(head - mapping->position));
+    if (head == mapping->position)
+        return;
+    header = word_at(mapping, mapping->position);
+    bytes = header >> 48;
+    type = (uint32_t)header;
+    FUZZ_CHECK(bytes >= 8 && bytes % 8 == 0 && bytes <= head - mapping->position, "a record of %llu bytes of %llu",
+               (unsigned long long)bytes, (unsigned long long)(head - mapping->position));
+    FUZZ_CHECK(type < 32 && TYPES >> type & 1u, "a record of type %u", (unsigned)type);
+    if (type == UPMU_PERF_RECORD_SAMPLE || type == UPMU_PERF_RECORD_LOST) {
+        uint64_t identity = word_at(mapping, mapping->position + 8);
+
+        FUZZ_CHECK(identity && identity <= opened, "a record of event %llu", (unsigned long long)identity);
+    }
+    mapping->position += bytes;
+    words_of(mapping)->tail.whole = mapping->position;
+}
+
+/* The program does with its pages as it likes. */
+static void use_pages(unsigned file, struct fuzz_bytes *bytes)
+{
+    struct mapping *mapping = &mappings[file];
+    uint8_t how = fuzz_u8(bytes);
+
+    if (!mapping->count)
+        return;
+    if (mapping->honest) {
+        for (unsigned i = 0; mapping->count > 1u && i < 1u + how % 8u; i++)
+            read_record(mapping);
+        return;
+    }
+    if (how & 1u)
+        words_of(mapping)->tail.whole = how & 2u ? fuzz_u64(bytes) : words_of(mapping)->head.whole - how / 4u;
+    else if (how & 2u)
+        words_of(mapping)->head.whole = fuzz_u64(bytes);
+    else
+        memset(page_of(mapping, how / 4u % mapping->count) + fuzz_u8(bytes) * 16u, fuzz_u8(bytes), 16);
+}
+
 /* ---- Steps ---- */
+
+/* Return the number of an open file, chosen by `which`; without one 0. */
+static unsigned any_file(unsigned which)
+{
+    for (unsigned i = 0; i < FILES; i++)
+        if (event[(which + i) % FILES])
+            return (which + i) % FILES;
+    return 0;
+}
+
+/* The event samples, and wants records. */
+static void sample(struct upmu_perf_attr *attr, struct fuzz_bytes *bytes)
+{
+    uint8_t wishes = fuzz_u8(bytes), parts = fuzz_u8(bytes);
+
+    attr->sample_period = 1u + fuzz_u8(bytes) % 64u;
+    attr->sample_type = UPMU_PERF_SAMPLE_IDENTIFIER | (parts & (0xffu & ~UPMU_PERF_SAMPLE_READ));
+    attr->wakeup = wishes & 1u;
+    if (parts & UPMU_PERF_SAMPLE_READ) {
+        attr->sample_type |= UPMU_PERF_SAMPLE_REGS_USER | UPMU_PERF_SAMPLE_STACK_USER | UPMU_PERF_SAMPLE_REGS_INTR;
+        attr->sample_regs_user = 1u | (wishes & 15u);
+        attr->sample_regs_intr = 1u;
+        attr->sample_stack_user = wishes & 16u ? 4096u + 8u * parts : wishes & 0xf8u;
+    }
+    attr->flags |= (wishes & 2u ? UPMU_PERF_SAMPLE_ID_ALL : 0) |
+                   (wishes & 4u ? UPMU_PERF_COMM | UPMU_PERF_MMAP | UPMU_PERF_MMAP2 | UPMU_PERF_MMAP_DATA : 0) |
+                   (wishes & 8u ? UPMU_PERF_CONTEXT_SWITCH | UPMU_PERF_TASK : 0) |
+                   ((wishes & 48u) == 48u ? UPMU_PERF_WRITE_BACKWARD : 0) |
+                   ((wishes & 192u) == 192u ? UPMU_PERF_FREQ : 0);
+}
 
 static void open_event(struct fuzz_bytes *bytes)
 {
@@ -160,8 +344,8 @@ static void open_event(struct fuzz_bytes *bytes)
                                   .flags = (modes & 3u) == 3u ? 0 : (uint64_t)(modes & 3u) << 4};
     unsigned named = CPUS + (target >> 1) % (TASKS - CPUS); /* the first task, where that one has ended */
     int pid = target & 1u ? -1 : (int)(alive[named] || target & 64u ? named : CPUS);
-    int on = target & 16u ? (int)(target >> 5 & 1u) : -1;
-    int group = choice & 1u ? FIRST_FILE + (choice >> 1) % (int)FILES : -1;
+    int on = target & 16u || (target & 65u) == 1u ? (int)(target >> 5 & 1u) : -1; /* -1 for a CPU's is seldom tried */
+    int group = choice & 1u ? FIRST_FILE + (int)(choice & 16u ? choice >> 1 & 7u : any_file(choice >> 1 & 7u)) : -1;
     struct book *book, *leader = group < 0 ? NULL : book_of(group - FIRST_FILE);
     unsigned file = 0;
 
@@ -173,6 +357,12 @@ static void open_event(struct fuzz_bytes *bytes)
         on = leader->cpu;
         attr.flags = (attr.flags & ~UPMU_PERF_INHERIT) |
                      (event[leader->file]->attr.flags & (UPMU_PERF_INHERIT | UPMU_PERF_INHERIT_THREAD));
+    }
+    if (choice & 32u)
+        sample(&attr, bytes);
+    if (choice & 32u && modes & 128u) { /* a clock, or switches */
+        attr.type = UPMU_PERF_TYPE_SOFTWARE;
+        attr.config = target >> 5 & 3u;
     }
     if (choice & 64u) /* anything, anywhere */
         ((uint8_t *)&attr)[fuzz_u8(bytes) % sizeof attr] ^= fuzz_u8(bytes);
@@ -188,8 +378,10 @@ static void open_event(struct fuzz_bytes *bytes)
         event[file] = NULL;
         return;
     }
-    if (attr.type != UPMU_PERF_TYPE_HARDWARE || attr.config != 1 ||
+    opened = event[file]->id;
+    if ((attr.type == UPMU_PERF_TYPE_HARDWARE ? attr.config != 1 : attr.type != UPMU_PERF_TYPE_SOFTWARE) ||
         attr.read_format != (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING) || attr.flags & UPMU_PERF_PINNED ||
+        (attr.sample_period && !(attr.sample_type & UPMU_PERF_SAMPLE_IDENTIFIER)) ||
         (choice & 1u && !(choice & 128u) && !leader)) {
         FUZZ_CHECK(upmu_perf_close(event[file]) == 0, "close"); /* the books have no such events */
         free(event[file]);
@@ -214,6 +406,7 @@ static void close_event(unsigned file)
     if (!event[file])
         return;
     FUZZ_CHECK(upmu_perf_close(event[file]) == 0, "close");
+    pages_are_gone(&mappings[file]);
     free(event[file]);
     event[file] = NULL;
     for (unsigned i = 0; i < BOOKS; i++)
@@ -336,14 +529,63 @@ static void switch_task(unsigned where, unsigned next)
     FUZZ_CHECK(perf_kernel_switch(where, &task[next]) == UPMU_OK, "switch");
 }
 
+/* Names and mappings that a task tells. */
+static void tell(unsigned which, uint8_t how)
+{
+    static const char *const names[] = {"", "name", "program7", "fifteen letters"};
+    const struct upmu_perf_mapping mapping = {
+        .address = 0x1000, .bytes = 0x2000, .protection = how & 4u ? 5 : 3, .path = names[how & 3u]};
+
+    if (!alive[which])
+        return;
+    for (unsigned i = 0; i < CPUS; i++)
+        if (perf_kernel.running[i] == &task[which])
+            upmu_sim_switch_cpu(&perf_kernel.sim, i);
+    if (how & 8u)
+        upmu_perf_comm(&task[which], names[how & 3u], how & 16u);
+    else
+        upmu_perf_mmap(&task[which], &mapping);
+}
+
+/* Commands for rings and periods: some may be refused. */
+static void control_ring(unsigned file, struct fuzz_bytes *bytes)
+{
+    uint8_t how = fuzz_u8(bytes);
+    uint64_t period = 1u + fuzz_u8(bytes);
+    int other = FIRST_FILE + (int)any_file(how >> 3 & 15u);
+
+    if (!event[file])
+        return;
+    switch (how & 7u) {
+    case 0:
+    case 1:
+    case 2:
+        (void)upmu_perf_ioctl(event[file], 1, UPMU_PERF_IOC_SET_OUTPUT, how & 128u ? UINT64_MAX : (unsigned)other);
+        break;
+    case 3:
+        (void)upmu_perf_ioctl(event[file], 1, UPMU_PERF_IOC_PAUSE_OUTPUT, how & 128u);
+        break;
+    case 4:
+        (void)upmu_perf_ioctl(event[file], 1, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period);
+        break;
+    case 5:
+        refreshed |= upmu_perf_ioctl(event[file], 1, UPMU_PERF_IOC_REFRESH, how >> 6) == 0;
+        for (unsigned i = 0; i < BOOKS && refreshed; i++)
+            books[i].enabled = true;
+        break;
+    default:
+        (void)upmu_perf_poll(event[file]);
+    }
+}
+
 static void step(struct fuzz_bytes *bytes)
 {
     static const uint32_t commands[] = {UPMU_PERF_IOC_ENABLE, UPMU_PERF_IOC_DISABLE, UPMU_PERF_IOC_RESET};
     uint8_t what = fuzz_u8(bytes), argument = fuzz_u8(bytes);
-    unsigned which = argument % TASKS, file = argument % FILES;
+    unsigned which = argument % TASKS, file = any_file(argument % FILES);
 
     fuzz_calls++;
-    switch (what % 10u) {
+    switch (what % 16u) {
     case 0:
     case 1:
         open_event(bytes);
@@ -372,9 +614,33 @@ static void step(struct fuzz_bytes *bytes)
     case 8:
         upmu_sim_switch_cpu(&perf_kernel.sim, argument & 1u);
         FUZZ_CHECK(upmu_cpu_tick(&perf_kernel.cpu[argument & 1u]) == UPMU_OK, "tick");
+        upmu_sim_advance_ns(&perf_kernel.sim, argument);
+        upmu_perf_tick(
+            &perf_kernel.perf, argument & 1u,
+            argument & 4u
+                ? &(struct upmu_frame){.ip = 1, .user = argument & 8u, .registers = registers, .register_mask = 7}
+                : NULL);
+        break;
+    case 9:
+        map_event(file, argument >> 4);
+        break;
+    case 10:
+        if (event[file] && argument & 128u) {
+            FUZZ_CHECK(upmu_perf_unmap(event[file]) == 0, "unmap");
+            pages_are_gone(&mappings[file]);
+        }
+        break;
+    case 11:
+        control_ring(file, bytes);
+        break;
+    case 12:
+        tell(which, argument >> 3);
+        break;
+    case 13:
+        use_pages(file, bytes);
         break;
     default:
-        work(argument & 1u, argument & 2u, 1u + (argument >> 2));
+        work(argument & 1u, argument & 2u, 1u + (argument >> 2) * (what & 16u ? 8u : 1u));
         break;
     }
     for (unsigned i = 0; i < FILES; i++)
@@ -390,7 +656,12 @@ static void run_perf(const uint8_t *input, size_t length)
     while (fuzz_more(&bytes))
         step(&bytes);
     for (unsigned i = 0; i < FILES; i++)
+        for (unsigned records = 0; mappings[i].count > 1u && mappings[i].honest && records < 2048u; records++)
+            read_record(&mappings[i]);
+    for (unsigned i = 0; i < FILES; i++)
         close_event(i);
+    for (unsigned i = 0; i < FILES; i++)
+        check_pages(&mappings[i]);
     FUZZ_CHECK(!perf_kernel.perf.events, "%u events are left", (unsigned)perf_kernel.perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
@@ -406,18 +677,22 @@ static void run_perf(const uint8_t *input, size_t length)
 
 static void make_perf(uint64_t *random, struct fuzz_draft *draft)
 {
-    unsigned steps = 10 + fuzz_below(random, 120);
+    static const uint8_t often[] = {0, 1, 1,  2,  3,  3,  4,  5,  6,  7,  7,  7,  8,  9,
+                                    9, 9, 10, 11, 11, 12, 13, 13, 13, 14, 14, 15, 15, 15};
+    unsigned steps = 10 + fuzz_below(random, 160);
 
     while (steps-- > 0 && draft->length + 8 < FUZZ_INPUT) {
-        unsigned what = fuzz_below(random, 10);
+        unsigned what = often[fuzz_below(random, sizeof often)];
 
-        fuzz_put(draft, what, 1);
+        fuzz_put(draft, what | (fuzz_random(random) & 16u), 1);
         fuzz_put(draft, fuzz_random(random), 1);
+        if (what == 11 || what == 13)
+            fuzz_put(draft, fuzz_random(random), 2);
         if (what > 1)
             continue;
         fuzz_put(draft, fuzz_random(random) & (fuzz_below(random, 4) ? 0xbf : 0xff), 1);
-        fuzz_put(draft, fuzz_random(random), 1);
-        fuzz_put(draft, fuzz_random(random), 1);
+        fuzz_put(draft, fuzz_random(random), 4);
+        fuzz_put(draft, fuzz_random(random), 3);
     }
 }
 

@@ -14,4 +14,4 @@ build/gcc-64/tests/perf/pfm_programs: build/gcc-64/tests/perf/pfm_programs.o bui
 build/gcc-64/tests/perf/record_errors: build/gcc-64/tests/perf/record_errors.o
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
 build/gcc-64/tests/perf/loop build/gcc-64/tests/perf/family build/gcc-64/tests/perf/calls: %: %.o
-	$(QUIET)$(gcc-64_CC) -nostdlib -static -no-pie -o $@ $^
+	$(QUIET)$(gcc-64_CC) -nostdlib -static -no-pie -Wl,--eh-frame-hdr -o $@ $^

@@ -110,11 +110,9 @@ static void perf_give(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-/* Two CPUs of a model, which idle; tasks 0 to 2 do not run. */
-static void perf_host_set_up(const char *profile)
+/* The CPUs of perf_host.host idle; tasks 0 to 2 do not run. */
+static void perf_host_begin(void)
 {
-    memset(&perf_host, 0, sizeof perf_host);
-    host_set_up_two(&perf_host.host, profile);
     perf_host.cpus[0].cpu = &perf_host.host.cpu[0];
     perf_host.cpus[1].cpu = &perf_host.host.cpu[1];
     perf_host.caller = ADMINISTRATOR;
@@ -136,6 +134,14 @@ static void perf_host_set_up(const char *profile)
         upmu_perf_task_init(&perf_host.task[i], i, i);
     perf_host.running[0] = 2 + 0;
     perf_host.running[1] = 2 + 1;
+}
+
+/* Two CPUs of a model. */
+static void perf_host_set_up(const char *profile)
+{
+    memset(&perf_host, 0, sizeof perf_host);
+    host_set_up_two(&perf_host.host, profile);
+    perf_host_begin();
 }
 
 /* The program's call: a descriptor, or a negative errno. */
@@ -177,8 +183,8 @@ static void perf_switch(unsigned cpu, unsigned next)
 {
     upmu_sim_switch_cpu(&perf_host.host.sim, cpu);
     assert_int_equal(
-        upmu_perf_switch(&perf_host.perf, cpu, &perf_host.task[perf_host.running[cpu]], &perf_host.task[next]),
-        UPMU_OK, cpu, next);
+        upmu_perf_switch(&perf_host.perf, cpu, &perf_host.task[perf_host.running[cpu]], &perf_host.task[next]), UPMU_OK,
+        cpu, next);
     perf_host.running[cpu] = next;
 }
 

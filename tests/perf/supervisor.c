@@ -4,8 +4,9 @@
  * silicon model, for the program and all that it starts; their instructions drive the model, by single steps. So
  * Debian's own perf counts on upmu.
  *
- *     supervisor MODEL PROGRAM [ARGUMENT...]
+ *     supervisor MODEL[+MODEL] PROGRAM [ARGUMENT...]
  *
+ * A second model is that of CPU 1, a core of another type.
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
@@ -147,12 +148,44 @@ static struct upmu_perf_event *event_of(void *context, uint32_t of, int number)
     return file ? file->event : NULL;
 }
 
-static void machine_make(const char *model)
+/* Perf's numbers of registers (asm/perf_regs.h). */
+#define REGISTERS 0xff0fffu
+static uint64_t values[24];
+
+static void registers_keep(const struct user_regs_struct *r)
 {
-    const struct upmu_sim_profile *profile = upmu_sim_profile(model);
+    const uint64_t general[] = {r->rax, r->rbx, r->rcx, r->rdx,    r->rsi, r->rdi,
+                                r->rbp, r->rsp, r->rip, r->eflags, r->cs,  r->ss};
+    const uint64_t added[] = {r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15};
+
+    memcpy(values, general, sizeof general);
+    memcpy(values + 16, added, sizeof added);
+    perf_kernel.registers = values;
+    perf_kernel.register_mask = REGISTERS;
+}
+
+/* Read the stack of the task that runs on CPU 0. */
+static size_t read_stack(void *context, uint64_t address, void *to, size_t bytes)
+{
+    const struct task *task = (const struct task *)perf_kernel.running[0];
+    struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
+    ssize_t found = process_vm_readv(task->id, &here, 1, &there, 1, 0);
+
+    (void)context;
+    return found > 0 ? (size_t)found : 0;
+}
+
+static void machine_make(char *model)
+{
+    char *second = strchr(model, '+');
+    const struct upmu_sim_profile *profile;
     const char *missing;
 
-    if (!profile) {
+    if (second)
+        *second++ = 0;
+    profile = upmu_sim_profile(model);
+    perf_kernel_second = second ? upmu_sim_profile(second) : NULL;
+    if (!profile || (second && !perf_kernel_second)) {
         fprintf(stderr, "supervisor: no model %s\n", model);
         exit(125);
     }
@@ -162,6 +195,9 @@ static void machine_make(const char *model)
     if (missing)
         die(missing);
     perf_kernel.perf.paranoid = 2;
+    perf_kernel.perf.registers = REGISTERS;
+    perf_kernel.perf.read_stack = read_stack;
+    perf_kernel.perf.tick_rate = 1000000000u / (TICK_INSTRUCTIONS * INSTRUCTION_NS);
     perf_kernel.perf.copy_in = copy_in;
     perf_kernel.perf.copy_out = copy_out;
     perf_kernel.perf.find_task = find_task;
@@ -219,13 +255,23 @@ static void run_on_model(struct upmu_perf_task *next)
         die("switch");
 }
 
-/* Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. */
+/* Does an event count the instructions that CPU 0 executes? Perf has a dummy that it never disables. */
+static bool counts_cpu(const struct upmu_perf_event *event)
+{
+    return event && !event->of_task && event->cpu == 0 && event->enabled &&
+           !(event->attr.type == UPMU_PERF_TYPE_SOFTWARE && event->attr.config == UPMU_PERF_DUMMY);
+}
+
+/*
+ * Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. Perf starts
+ * helpers when it has disabled its events: some 400,000 steps of theirs took minutes, and counted nothing.
+ */
 static bool is_counted(const struct task *task)
 {
     if (task->perf.events)
         return true;
     for (unsigned i = 0; task->executed && i < EVENTS; i++)
-        if (files[i].event && !files[i].event->of_task && files[i].event->cpu == 0)
+        if (counts_cpu(files[i].event))
             return true;
     return false;
 }
@@ -247,6 +293,7 @@ static void step_done(struct task *task)
     if (ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;
     run_on_model(&task->perf);
+    registers_keep(&registers);
     upmu_sim_advance_ns(&perf_kernel.sim, INSTRUCTION_NS);
     upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = 1,
                                                                .cycles = 2,
@@ -257,8 +304,17 @@ static void step_done(struct task *task)
                                                                .sp = registers.rsp});
     if (truth_file && task->executed)
         fprintf(truth_file, "%llx\n", registers.rip);
-    if (++task->instructions % TICK_INSTRUCTIONS == 0 && upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
-        die("tick");
+    if (++task->instructions % TICK_INSTRUCTIONS == 0) {
+        if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
+            die("tick");
+        upmu_perf_tick(&perf_kernel.perf, 0,
+                       &(struct upmu_frame){.ip = registers.rip,
+                                            .sp = registers.rsp,
+                                            .fp = registers.rbp,
+                                            .user = true,
+                                            .registers = values,
+                                            .register_mask = REGISTERS});
+    }
     code_fetch(task, registers.rip);
 }
 

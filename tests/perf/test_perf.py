@@ -6,6 +6,7 @@ tests/perf/supervisor.c answers its calls and executes the programs that it coun
 known: the supervisor's log has the instructions of each process.  Class of mistake: an interface that our own tests
 accept and that perf reads otherwise.
 """
+import glob
 import os
 import re
 import shutil
@@ -146,6 +147,22 @@ def words_by_fields_are_those_of_the_files():
     return complaints
 
 
+@check
+def types_of_cores_are_counted_by_their_names():
+    """The program runs on CPU 0, a large core: what counts on small ones has nothing to count."""
+    folder = f"{WORK}/files-hybrid"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    counts, _, log = stat("-e", "cpu_core/instructions/u,cpu_atom/instructions/u", model="adl_p+adl_e",
+                          SUPERVISOR_FILES=folder)
+    complaints = differences(counts, {"cpu_core/instructions/u": [LOOP], "cpu_atom/instructions/u": ["<not counted>"]})
+    if "type 4 config 0xc0 " not in log or "type 8 config 0xc0 " not in log:
+        complaints.append(f"types: {log}")
+    counts, _, log = stat("-e", "branches:u", model="adl_p+adl_e", SUPERVISOR_FILES=folder)
+    complaints += differences(counts, {"cpu_core/branches:u/": [BRANCHES], "cpu_atom/branches:u/": ["<not counted>"]})
+    return complaints + ([] if "type 0 config 0x800000004 " in log else [f"types of generic events: {log}"])
+
+
 def recorded(*options, program="calls", model="skl"):
     """What perf says when it records, the addresses behind each instruction of the program, and the supervisor's log."""
     output, code, log = supervised(model, "perf", "record", "-o", f"{WORK}/data", *options, f"{HERE}/{program}",
@@ -174,6 +191,16 @@ def each_sample_of_perf_is_the_nth_instruction():
 
 
 @check
+def perf_records_whole_cpus_and_ends():
+    """Perf starts helpers after its last sample: they are not counted, and so not stepped."""
+    _, truth, log = recorded("-a", "-c", "100", "-e", "instructions:u", program="loop")
+    found = told("script", "-F", "comm,ip").split()
+    complaints = [] if found == [word for ip in truth[99::100] for word in ("loop", ip)] else [f"-a: {found[:8]}"]
+    steps = [int(count) for count in re.findall(r" executed (\d+)", log)]
+    return complaints + ([] if sum(steps) == LOOP == len(truth) else [f"-a: steps of helpers, too: {steps}"])
+
+
+@check
 def perf_records_in_other_ways():
     complaints = []
     _, truth, _ = recorded("-c", "100", "-e", "{instructions:u,branches:u}:S")
@@ -188,6 +215,46 @@ def perf_records_in_other_ways():
     _, truth, _ = recorded("--overwrite", "-c", "100", "-e", "instructions:u")
     if told("script", "-F", "ip").split() != truth[99::100]:
         complaints.append("--overwrite: other samples")
+    return complaints
+
+
+@check
+def perf_samples_clocks_by_ticks():
+    """A tick comes with each 50th instruction, and a clock's period of 1 ms ends with each 500th one."""
+    complaints = []
+    for name in "cpu-clock", "task-clock":
+        _, truth, _ = recorded("-c", "1000000", "-e", f"{name}:u", program="loop")
+        found = told("script", "-F", "ip,period").split()
+        expected = [word for ip in truth[499::500] for word in ("1000000", ip)]
+        complaints += [] if found == expected and len(found) == 8 else [f"{name}: {found}, not {expected}"]
+    return complaints
+
+
+@check
+def perf_is_told_of_throttling_and_switches():
+    recorded("-c", "5", "-e", "instructions:u", program="loop")  # ten overflows a tick; nine samples may be taken
+    kinds = re.findall(r"PERF_RECORD_(THROTTLE|UNTHROTTLE|SAMPLE)", told("script", "-D"))
+    complaints = [] if kinds[8:12] == ["SAMPLE", "THROTTLE", "UNTHROTTLE", "SAMPLE"] else [f"throttled: {kinds[:15]}"]
+    recorded("-a", "--switch-events", "-c", "500", "-e", "instructions:u", program="loop")
+    text = told("script", "--show-switch-events", "-F", "comm,tid,cpu,event")
+    kinds = re.findall(r"^ *(\S+) .*PERF_RECORD_SWITCH_CPU_WIDE (IN|OUT) +(?:preempt )?(?:prev|next) pid/tid: +(\d+)",
+                       text, re.M)
+    if not any(name == "loop" and kind == "OUT" for name, kind, _ in kinds):
+        complaints.append(f"switches: {kinds}: {text[:600]}")
+    return complaints
+
+
+@check
+def perf_reads_registers_and_unwinds_stacks():
+    _, truth, _ = recorded("--user-regs=ip,sp,ax", "-c", "100", "-e", "instructions:u")
+    found = re.findall(r"ABI:2 +AX:0x[0-9a-f]+ +SP:0x7f[0-9a-f]+ +IP:0x([0-9a-f]+)", told("script", "-F", "ip,uregs"))
+    complaints = [] if found == truth[99::100] else [f"registers: {found[:4]}: {told('script', '-F', 'ip,uregs')[:300]}"]
+    recorded("--call-graph", "dwarf,512", "-c", "100", "-e", "instructions:u")
+    chains = re.findall(r"^\s*[0-9a-f]+ inner[^\n]*\n\s+[0-9a-f]+ outer[^\n]*\n\s+[0-9a-f]+ _start",
+                        told("script", "-F", "ip,sym"), re.M)
+    expected = told("script", "-F", "ip,sym", "-G").count("inner")
+    if len(chains) != expected or expected < 20:
+        complaints.append(f"stacks: {len(chains)} chains of {expected}: {told('script', '-F', 'ip,sym')[:400]}")
     return complaints
 
 
@@ -229,6 +296,21 @@ def a_kernel_refuses_what_it_refused_when_it_was_recorded():
         complaints += [f"{rights}: seed {seed}: {ours}, recorded {theirs}" for seed, (ours, theirs) in
                        enumerate(zip(here[2].split(), recorded)) if ours != theirs]
     return complaints
+
+
+@check
+def each_difference_from_linux_has_its_test():
+    """docs/PERF.md: each row of its table names a test that runs."""
+    with open("docs/PERF.md", encoding="utf-8") as file:
+        table = file.read().partition("## What differs from Linux")[2].partition("\n## ")[0]
+    known = set()
+    for path in glob.glob("tests/unit/ports/test_*perf*.c"):
+        with open(path, encoding="utf-8") as file:
+            known |= set(re.findall(r"cmocka_unit_test\((\w+)\)", file.read()))
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    complaints = [f"{cells[0]}: {cells[-1]}" for cells in rows
+                  if len(cells) != 4 or cells[3].strip("`") not in known]
+    return complaints + ([] if len(rows) > 20 else [f"{len(rows)} rows"])
 
 
 if __name__ == "__main__":

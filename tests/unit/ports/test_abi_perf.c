@@ -16,8 +16,11 @@
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
+#include "abi/perf/perf_tick.c"
 
 #include <stdio.h>
 
@@ -40,10 +43,17 @@ static int answer(unsigned long seed)
     return file > 0 ? 0 : -file;
 }
 
-/* Does a request sample what is counted by clocks or notes? Linux grants that, and this layer does not. */
+/* Does a request sample faults or migrations, or ask for parts of samples that this layer lacks? Linux grants that. */
 static bool is_of_later_stages(void)
 {
-    return request.attr.sample_period && request.attr.config < UPMU_PERF_ALIGNMENT_FAULTS;
+    const uint64_t parts = ONE_WORD | UPMU_PERF_SAMPLE_READ | UPMU_PERF_SAMPLE_CALLCHAIN;
+    bool has_samples = request.attr.config <= UPMU_PERF_TASK_CLOCK || request.attr.config == UPMU_PERF_SWITCHES;
+    bool needs_more =
+        request.attr.sample_type & ~parts || (request.attr.sample_type & UPMU_PERF_SAMPLE_READ &&
+                                              request.attr.read_format & ~UPMU_PERF_READ_LOST & ~UPMU_PERF_READ_ID);
+
+    return request.attr.sample_period && request.attr.config < UPMU_PERF_ALIGNMENT_FAULTS &&
+           (!has_samples || needs_more || request.attr.flags & UPMU_PERF_USE_CLOCKID);
 }
 
 static void compare(const char *path, uint32_t caller)
@@ -63,6 +73,7 @@ static void compare(const char *path, uint32_t caller)
                             &seeds),
                      1);
     perf_host_set_up("skl");
+    perf_host.perf.tick_rate = 100;
     perf_host.caller = caller;
     leader = perf_open(&dummy, 0, -1, -1, 0);
     assert_int_equal(perf_open(&dummy, 0, -1, leader, 0), leader + 1);
@@ -1043,7 +1054,7 @@ static void files_of_arm_say_its_type_alone(void **state)
     (void)state;
     perf_host_set_up("skl");
     files[0] = 0;
-    emit_pmu(&perf_host.perf, note_file, &pmu);
+    emit_pmu(&(struct folder){&perf_host.perf, note_file, &pmu, "cpu"}, UPMU_PERF_TYPE_RAW);
     assert_non_null(strstr(files, "/cpu/type 4\n"));
     assert_null(strstr(files, "format"));
     perf_host_end();

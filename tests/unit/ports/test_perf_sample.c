@@ -14,133 +14,13 @@
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
 #include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_state.c"
 #include "abi/perf/perf_task.c"
 #include "abi/perf/perf_tell.c"
+#include "abi/perf/perf_throttle.c"
+#include "abi/perf/perf_tick.c"
 
-#include "tests/perf/perf_host.h"
-
-#define RINGS 3u
-#define DATA_PAGES 2u
-#define INSTRUCTIONS 1u
-#define CYCLES 0u
-#define UNWRITTEN 0xee
-#define USER_ONLY UPMU_PERF_EXCLUDE_KERNEL
-
-/* What a program has mapped. */
-struct mapping {
-    uint64_t memory[1 + DATA_PAGES][UPMU_PERF_PAGE_BYTES / 8];
-    void *pages[1 + DATA_PAGES];
-    uint64_t position;
-};
-
-struct record {
-    uint32_t type, misc, words; /* words: header included */
-    uint64_t word[64];          /* those after the header */
-};
-
-static struct mapping mappings[RINGS];
-static unsigned wakes[PERF_FILES], overflows[PERF_FILES], limits[PERF_FILES];
-static struct record record;
-
-static void note_wake(void *context, struct upmu_perf_event *event, unsigned what)
-{
-    unsigned file = (unsigned)(event - perf_host.event);
-
-    (void)context;
-    wakes[file] += !!(what & UPMU_PERF_WAKE_READABLE);
-    overflows[file] += !!(what & UPMU_PERF_WAKE_OVERFLOW);
-    limits[file] += !!(what & UPMU_PERF_WAKE_LIMIT);
-}
-
-static void set_up(void)
-{
-    perf_host_set_up("skl");
-    perf_host.perf.wake = note_wake;
-    memset(wakes, 0, sizeof wakes);
-    memset(overflows, 0, sizeof overflows);
-    memset(limits, 0, sizeof limits);
-}
-
-static struct upmu_perf_attr attr_of(uint64_t config, uint64_t period, uint64_t parts, uint64_t flags)
-{
-    return (struct upmu_perf_attr){.type = UPMU_PERF_TYPE_HARDWARE,
-                                   .size = sizeof(struct upmu_perf_attr),
-                                   .config = config,
-                                   .sample_period = period,
-                                   .sample_type = parts,
-                                   .flags = flags};
-}
-
-static int open_task(struct upmu_perf_attr attr)
-{
-    return perf_open(&attr, 0, -1, -1, 0);
-}
-
-static int map_pages(int file, unsigned ring, unsigned count, bool writable)
-{
-    struct mapping *mapping = &mappings[ring];
-
-    memset(mapping, 0, sizeof *mapping);
-    memset(mapping->memory, UNWRITTEN, sizeof mapping->memory);
-    for (unsigned i = 0; i < count; i++)
-        mapping->pages[i] = mapping->memory[(i + 1) % (1 + DATA_PAGES)];
-    return (int)upmu_perf_map(perf_event(file), mapping->pages, count, writable);
-}
-
-static void map(int file, unsigned ring)
-{
-    assert_int_equal(map_pages(file, ring, 1 + DATA_PAGES, true), 0);
-}
-
-static struct upmu_perf_page *page_of(unsigned ring)
-{
-    return mappings[ring].pages[0];
-}
-
-/* The program takes its next record. */
-static bool take(unsigned ring)
-{
-    struct mapping *mapping = &mappings[ring];
-    uint64_t words[64] = {0};
-
-    if (page_of(ring)->head.whole == mapping->position)
-        return false;
-    for (unsigned i = 0; i == 0 || i < words[0] >> 51; i++) {
-        uint64_t at = (mapping->position + 8 * i) & (page_of(ring)->data_bytes - 1);
-
-        words[i] = ((uint64_t *)mapping->pages[1 + at / UPMU_PERF_PAGE_BYTES])[at % UPMU_PERF_PAGE_BYTES / 8];
-    }
-    record = (struct record){
-        .type = (uint32_t)words[0], .misc = words[0] >> 32 & 0xffff, .words = (uint32_t)(words[0] >> 51)};
-    memcpy(record.word, words + 1, sizeof record.word - 8);
-    mapping->position += 8 * record.words;
-    page_of(ring)->tail.whole = mapping->position;
-    return true;
-}
-
-static void take_sample_of(unsigned ring, uint32_t words)
-{
-    assert_true(take(ring));
-    assert_int_equal(record.type, UPMU_PERF_RECORD_SAMPLE);
-    assert_int_equal(record.words, words);
-}
-
-/* Task 0 runs on CPU 0, executes, and leaves. */
-static void run_task(uint64_t user, uint64_t kernel)
-{
-    perf_switch(0, 0);
-    perf_work(0, true, user);
-    perf_work(0, false, kernel);
-    perf_switch(0, 2);
-}
-
-static uint64_t count_of(int file)
-{
-    uint64_t word[8];
-
-    assert_compare(upmu_perf_read(perf_event(file), word, sizeof word), >, 0);
-    return word[0];
-}
+#include "tests/perf/perf_rings.h"
 
 /* ---- Tests ---- */
 
@@ -488,6 +368,8 @@ static void a_period_goes_on_where_it_was_stopped(void **state)
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0);
     run_task(60, 0);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0); /* twice in one period */
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
     run_task(39, 0);
     assert_false(take(0));
     run_task(1, 0);
@@ -515,22 +397,71 @@ static void a_period_goes_on_where_it_was_stopped(void **state)
     perf_host_end();
 }
 
-static void a_period_that_the_pmu_lacks_leaves_the_former(void **state)
+static void a_period_below_the_least_is_raised(void **state)
 {
-    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY);
-    uint64_t period = 1; /* AMD's least is 2 */
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 1, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY);
+    uint64_t period = 100;
     int file;
 
     (void)state;
-    perf_host_set_up("zen4");
+    perf_host_set_up("zen4"); /* AMD's least is 2 */
     file = open_task(attr);
     map(file, 0);
-    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), -UPMU_PERF_EINVAL);
+    run_task(2, 0);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 2);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), 0);
     run_task(100, 0);
     take_sample_of(0, 2);
     assert_int_equal(record.word[0], 100);
-    attr.sample_period = 1;
-    assert_int_equal(open_task(attr), -UPMU_PERF_EINVAL);
+    period = 1;
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period), 0);
+    run_task(2, 0);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 2);
+    perf_host_end();
+}
+
+static bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+static unsigned reaches; /* how often the other CPU can still be reached */
+
+static bool reach_some_times(void *context, struct upmu_cpu *cpu, void (*work)(void *), void *argument)
+{
+    return reaches && reaches-- && run_on_cpu(context, cpu, work, argument);
+}
+
+static void a_period_that_cannot_begin_leaves_the_former(void **state)
+{
+    uint64_t period = 50;
+    int file;
+
+    (void)state;
+    set_up();
+    file = open_task(attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_PERIOD, USER_ONLY));
+    map(file, 0);
+    perf_switch(1, 0);
+    upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+    run_on_cpu = perf_host.host.sim.port.run_on_cpu;
+    perf_host.host.sim.port.run_on_cpu = reach_some_times;
+    for (unsigned granted = 0;; granted++) {
+        reaches = granted;
+        if (perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&period) == 0)
+            break;
+        assert_compare(granted, <, 8);
+        perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+        perf_work(1, true, 100);
+        take_sample_of(0, 2);
+        assert_int_equal(record.word[0], 100, granted);
+        assert_false(take(0), granted);
+        upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+        perf_host.host.sim.port.run_on_cpu = reach_some_times;
+    }
+    perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+    perf_work(1, true, 50);
+    take_sample_of(0, 2);
+    assert_int_equal(record.word[0], 50);
+    perf_switch(1, 3);
     perf_host_end();
 }
 
@@ -722,7 +653,7 @@ static uint64_t clock_by_number(void *context, int32_t number)
 
 static void samples_that_this_layer_lacks_are_refused(void **state)
 {
-    struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_SOFTWARE, .size = 64, .sample_period = 100};
+    struct upmu_perf_attr attr;
     int file;
 
     (void)state;
@@ -739,12 +670,6 @@ static void samples_that_this_layer_lacks_are_refused(void **state)
     assert_int_equal(refused(UPMU_PERF_SAMPLE_TIME, 0, UPMU_PERF_USE_CLOCKID), UPMU_PERF_EOPNOTSUPP);
     perf_host.perf.clock_of = clock_by_number;
     assert_int_equal(refused(UPMU_PERF_SAMPLE_TIME, 0, UPMU_PERF_USE_CLOCKID), 0);
-    for (attr.config = 0; attr.config < UPMU_PERF_SOFTWARE_EVENTS; attr.config++) {
-        file = open_task(attr);
-        assert_int_equal(file > 0, attr.config >= UPMU_PERF_ALIGNMENT_FAULTS, attr.config);
-        if (file > 0)
-            perf_close(file);
-    }
     attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_TIME, UPMU_PERF_USE_CLOCKID);
     attr.clockid = 7;
     file = open_task(attr);
@@ -998,7 +923,8 @@ int main(void)
         cmocka_unit_test(a_ring_can_be_paused),
         cmocka_unit_test(a_program_that_only_looks_finds_the_newest),
         cmocka_unit_test(a_period_goes_on_where_it_was_stopped),
-        cmocka_unit_test(a_period_that_the_pmu_lacks_leaves_the_former),
+        cmocka_unit_test(a_period_below_the_least_is_raised),
+        cmocka_unit_test(a_period_that_cannot_begin_leaves_the_former),
         cmocka_unit_test(periods_of_a_frequency_sum_up_to_the_count),
         cmocka_unit_test(a_sample_has_the_counts_of_its_group),
         cmocka_unit_test(a_chain_has_the_mode_the_code_and_its_callers),
