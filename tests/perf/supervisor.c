@@ -284,6 +284,17 @@ static void code_fetch(struct task *task, uint64_t ip)
     (void)process_vm_readv(task->id, &here, 1, &there, 1, 0);
 }
 
+/* A tick of CPU 0, which interrupts a program with these registers. */
+static void tick(const struct user_regs_struct *r)
+{
+    if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
+        die("tick");
+    upmu_perf_tick(
+        &perf_kernel.perf, 0,
+        &(struct upmu_frame){
+            .ip = r->rip, .sp = r->rsp, .fp = r->rbp, .user = true, .registers = values, .register_mask = REGISTERS});
+}
+
 /* A thread has executed an instruction. */
 static void step_done(struct task *task)
 {
@@ -304,17 +315,8 @@ static void step_done(struct task *task)
                                                                .sp = registers.rsp});
     if (truth_file && task->executed)
         fprintf(truth_file, "%llx\n", registers.rip);
-    if (++task->instructions % TICK_INSTRUCTIONS == 0) {
-        if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
-            die("tick");
-        upmu_perf_tick(&perf_kernel.perf, 0,
-                       &(struct upmu_frame){.ip = registers.rip,
-                                            .sp = registers.rsp,
-                                            .fp = registers.rbp,
-                                            .user = true,
-                                            .registers = values,
-                                            .register_mask = REGISTERS});
-    }
+    if (++task->instructions % TICK_INSTRUCTIONS == 0)
+        tick(&registers);
     code_fetch(task, registers.rip);
 }
 

@@ -83,6 +83,7 @@ static void fast_execute(struct task *task)
         return;
     fast_idle(ns);
     run_on_model(&task->perf);
+    registers_keep(&registers);
     upmu_sim_advance_ns(&perf_kernel.sim, ns);
     upmu_sim_events(&perf_kernel.sim, &(struct upmu_sim_burst){.instructions = ns,
                                                                .cycles = 2 * ns,
@@ -92,8 +93,7 @@ static void fast_execute(struct task *task)
                                                                .ip = registers.rip,
                                                                .sp = registers.rsp});
     task->instructions += ns;
-    if (upmu_cpu_tick(&perf_kernel.cpu[0]) != UPMU_OK)
-        die("tick");
+    tick(&registers);
 }
 
 #endif

@@ -14,7 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from under import WORK, Skip, supervised  # noqa: E402
 from checklib import check, main, needs  # noqa: E402
 
-OK = """Use a dummy software event to keep tracking
+OK = """Number of exit events of a simple workload
+Software clock events period values
+Use a dummy software event to keep tracking
 Parse with no sample_id_all bit set
 Track with sched_switch
 Session topology
@@ -28,7 +30,7 @@ perf stat tests""".splitlines()
 ATTRIBUTES = "/usr/lib/perf-core/tests"
 # perf 6.1 itself opens this with another sample_type than its file expects, on Linux, too.
 UNLIKE_ITS_FILE = "test-record-C0"
-OPENING = 6  # how many of these open events
+OPENING = 8  # how many of these open events
 MODEL = "zen4"
 
 
