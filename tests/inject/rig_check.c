@@ -135,7 +135,12 @@ static void check_others(struct rig *rig)
             continue;
         for (unsigned k = 0; k < rig->duty[i].events; k++)
             sampled |= rig->duty[i].period[k] != 0;
-        if (&rig->duty[i] != rig->fault_calling && rig->duty[i].marred && !(rig->fault_in_handler && sampled))
+        /*
+         * A fault in a handler is that of the session whose overflow is handled; so is a fault at the end of a call
+         * whose middle the overflow came into (`early`): the rest of the handler's work is done there.
+         */
+        if (&rig->duty[i] != rig->fault_calling && rig->duty[i].marred &&
+            !((rig->fault_in_handler || rig->order.early) && sampled))
             rig_fail(rig, "session %u is marred by a fault in a call on another", i);
     }
 }
