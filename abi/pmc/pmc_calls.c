@@ -254,11 +254,11 @@ enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_
     if (!pmc || is_system(pmc->mode) || pmc->session.state == UPMU_SESSION_DETACHED)
         return UPMU_ERR_INVALID;
     status = upmu_session_detach(&pmc->session);
-    if (status != UPMU_OK)
+    if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return status;
     pmc->pid = 0;
     pmc->state = PMC_STATE_ALLOCATED;
-    return UPMU_OK;
+    return status;
 }
 
 /* Start a PMC. A PMC in a thread mode that is attached to no thread is first attached to the owner's own thread. */

@@ -118,7 +118,7 @@ enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const s
     struct upmu_session *session = set->session;
 
     if (!session || session->state != UPMU_SESSION_DETACHED)
-        return UPMU_ERR_STATE;
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (index >= set->count ||
         (upmu_tally_samples(&set->tally[index]) &&
          (from->reset - 1u >= UPMU_LONGEST_PERIOD || from->due - from->count - 1u >= UPMU_LONGEST_PERIOD)))

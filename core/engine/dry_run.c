@@ -7,6 +7,7 @@
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/bracket.h"
+#include "core/engine/program.h"
 
 #if UPMU_DRY_RUN
 
@@ -34,6 +35,7 @@ _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "
 static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
                                struct upmu_image *image)
 {
+    const struct upmu_port *port = session->machine->port;
     struct upmu_set *set = upmu_active(session);
     uint32_t counters = 0;
 
@@ -41,7 +43,8 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
         const struct upmu_place_result *result = &joint->result[i];
 
         pmu->backend->render(pmu, &set->event[i], result->alternative, result->counter,
-                             set->tally[i].period ? UPMU_RENDER_INTERRUPT : 0, image);
+                             port && upmu_program_interrupts(port, pmu, &set->tally[i]) ? UPMU_RENDER_INTERRUPT : 0,
+                             image);
         for (unsigned slot = upmu_event_cascades(&set->event[i]); slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER)
                 counters |= UPMU_BIT32(result->counter[slot]);
@@ -61,7 +64,7 @@ static enum upmu_status list_writes(const struct dry_start *start, const struct 
     uint32_t counters = want_registers(start->session, pmu, joint, &image);
 
     if (image.overfull)
-        return UPMU_ERR_UNSUPPORTED;
+        return upmu_session_refuse(start->session, UPMU_ERR_UNSUPPORTED);
     upmu_bank_init(bank, pmu, start->session->machine->port, true, registers->memory);
     upmu_bank_pretend(bank, start->dry_run);
     if (UPMU_PRELUDES && image.prelude)
@@ -102,8 +105,12 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
 {
     const struct upmu_set *set = upmu_active(session);
     struct dry_start start = {session, pmu, dry_run};
+    enum upmu_status status;
 
-    return set && set->count ? upmu_bracket_place(session->machine, place_and_list, &start) : UPMU_ERR_STATE;
+    if (!set || !set->count)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    status = upmu_bracket_place(session->machine, place_and_list, &start);
+    return status == UPMU_ERR_BUSY ? upmu_session_refuse(session, status) : status;
 }
 
 #else

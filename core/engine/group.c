@@ -181,15 +181,16 @@ enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsig
 
 enum upmu_status upmu_group_close(struct upmu_group *group)
 {
-    enum upmu_status status = UPMU_OK, first = UPMU_OK;
+    enum upmu_status status = UPMU_OK;
+    bool fault = false;
 
     lock_group(group);
     while (group->state.first && (status == UPMU_OK || status == UPMU_ERR_PORT)) {
         status = leave_locked(group, group->state.first);
-        first = first == UPMU_OK ? status : first;
+        fault |= status == UPMU_ERR_PORT;
     }
     unlock_group(group);
-    return first;
+    return status == UPMU_OK && fault ? UPMU_ERR_PORT : status;
 }
 
 #else

@@ -16,11 +16,14 @@
 #include "core/engine/special.h"
 #include "core/engine/session_core.h"
 
-/*
- * Let the backend store in `image` the register values for all events of a set, with the interrupt of an event enabled
- * where the port has interrupts, the event's count does not wrap at its counter's width, and the event samples or the
- * PMU has a status register.
- */
+bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu *pmu, const struct upmu_tally *tally)
+{
+    /* The counter of a precise event must not request an interrupt: the buffer of records does (SDM 18.4.4). */
+    return UPMU_SAMPLING && port_has_pmi(port) && !tally->wraps && !upmu_tally_is_precise(tally) &&
+           (tally->period || (pmu->capabilities & UPMU_PMU_STATUS));
+}
+
+/* Let the backend store in `image` the register values for all events of a set. */
 static void render_set(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -29,9 +32,7 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
         const struct upmu_tally *tally = &set->tally[i];
         unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
 
-        /* The counter of a precise event must not request an interrupt: the buffer of records does (SDM 18.4.4). */
-        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !tally->wraps && !upmu_tally_is_precise(tally) &&
-            (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+        if (upmu_program_interrupts(meter->machine->port, pmu, tally))
             flags |= UPMU_RENDER_INTERRUPT;
         pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
     }

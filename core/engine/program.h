@@ -24,6 +24,12 @@
 #define UPMU_PROGRAM_PRECISE 128u /* an event samples precisely: no program with this flag has UPMU_PROGRAM_FREE */
 
 /*
+ * Does the overflow of an event interrupt?  Only if the port has interrupts, the event's count does not wrap at its
+ * counter's width, and the event samples or the PMU has a status register.
+ */
+bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu *pmu, const struct upmu_tally *tally);
+
+/*
  * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, the placement has
  * more steps than the set has room for, or the set samples slots beside their metrics.
  */

@@ -4,6 +4,7 @@
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/util/text.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/count.h"
@@ -567,7 +568,8 @@ static enum upmu_status replace_event(struct upmu_session *session, struct upmu_
 
     if (index < set->count)
         status = UPMU_WORLDS && event->world != set->event[index].world ? UPMU_ERR_CONTRADICTION
-                                                         : check_sampling(session, event, sampling, &checked);
+                                                                        : check_world(session, event);
+    status = status == UPMU_OK ? check_sampling(session, event, sampling, &checked) : status;
     UPMU_STORE(session->why.status, status);
     return status == UPMU_OK ? upmu_session_call(&call) : status;
 }
@@ -589,10 +591,15 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     struct upmu_event event;
     size_t cursor = 0;
     enum upmu_status status;
+    size_t rest;
 
     status = session && index < set->count ? encode_next(session, specification, UPMU_TO_NUL, &cursor, &event)
                                            : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
+    rest = status == UPMU_OK ? upmu_text_length(specification + cursor) : 0;
+    if (rest) /* the text has a second event */
+        return upmu_why_refuse(&session->why, UPMU_ERR_SYNTAX, NULL, specification, cursor,
+                               rest < UINT16_MAX ? rest : UINT16_MAX);
     return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;
 }

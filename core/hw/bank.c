@@ -1423,6 +1423,21 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
                 bank->state[row] = 0;
 }
 
+/*
+ * Style GLOBAL: several boxes get an enable register back whose bits are 0, because the found value is a mixture.  Only
+ * the bits of counters in bank->kept stay as they were found.
+ */
+static void find_idle_enables(struct upmu_bank *bank)
+{
+    uint64_t enables = 0;
+
+    if (bank->type->style != UPMU_UNIT_GLOBAL || bank->boxes == 1)
+        return;
+    for (uint32_t rest = bank->kept; rest; rest &= rest - 1u)
+        enables |= UPMU_BIT64(bank->pmu->counter[upmu_bits_lowest(rest)].gate_bit);
+    bank->found[UPMU_BOX_ROW] &= enables;
+}
+
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -1450,6 +1465,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         fine = fine && (!resets || reset_boxes(bank));
         upmu_bank_forget_row(bank, UPMU_BOX_ROW);
     }
+    find_idle_enables(bank);
     return fine && upmu_bank_gate(bank, 0, bank->type->style == UPMU_UNIT_FREE ? 0 : pmu->counters & ~kept);
 }
 
@@ -1469,6 +1485,7 @@ bool upmu_bank_unkeep(struct upmu_bank *bank)
         return false;
     /* If no counter of the library runs, freeze the boxes now. */
     bank->kept = 0;
+    find_idle_enables(bank);
     if (kept && upmu_box_freeze(bank) && !upmu_box_counts(bank, box_control(bank)) &&
         !write_row(bank, UPMU_BOX_ROW, box_control(bank)))
         bank->kept = kept;

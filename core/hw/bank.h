@@ -51,9 +51,9 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
 /*
  * After upmu_bank_find(), on a unit: note that other software uses the counters `kept`, and stop all others but
  * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  What was found in a register of several boxes
- * is the OR of their values.  So at the end their selects, filters and box control are left idle, not restored; but
- * selects of `kept` and, if `kept` is not 0, filters are left alone.  The register that enables all counters
- * (UPMU_UNIT_GLOBAL) gets the OR back.  Returns false where a write faulted.
+ * is the OR of their values.  So at the end their selects, filters, box control and enable register (UPMU_UNIT_GLOBAL)
+ * are left idle, not restored; but selects and enable bits of `kept` and, if `kept` is not 0, filters are left alone.
+ * Returns false where a write faulted.
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 

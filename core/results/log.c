@@ -117,7 +117,7 @@ static enum upmu_status log_event(struct upmu_log *log, const struct upmu_sessio
     const char *catalogue = catalog ? upmu_catalog_name(catalog) : "";
     struct upmu_emit *emit = &log->emit;
     enum upmu_status status;
-    char name[160];
+    char name[LOG_NAME_BYTES + 1u];
 
     name[0] = '\0';
     (void)upmu_event_format(pmu, event, name, sizeof name);

@@ -140,8 +140,8 @@ enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsig
  * Take all members out of the group, as upmu_group_leave() does.  The sums stay readable.  Afterwards the array of
  * events is not needed any more; let no thread join.
  *
- * Returns UPMU_OK, or the first error of upmu_group_leave(): after UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU some members
- * are still in the group: call again.
+ * Returns UPMU_OK; UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (some members are still in the group: call again), also where a
+ * register faulted before; UPMU_ERR_PORT (a register faulted; all members are out of the group).
  * Context: as upmu_group_leave() for each member.
  */
 enum upmu_status upmu_group_close(struct upmu_group *group);

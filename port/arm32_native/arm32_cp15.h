@@ -59,6 +59,12 @@ static inline uint32_t upmu_a32_select(uint32_t which)
     return before;
 }
 
+/* Has the number a register that is reached through PMSELR?  No event counter is selected by 31. */
+static inline bool upmu_a32_is_indirect(uint32_t number)
+{
+    return number - UPMU_A32_COUNTERS < 31u || number - UPMU_A32_TYPERS < 32u;
+}
+
 /*
  * Access a counter or event type through PMSELR, the only way that PMUv2 has: write *value, or with `value` NULL read
  * into *out. PMSELR is restored: an interrupt between a selection and its use, by upmu or by other software, does no
@@ -68,7 +74,7 @@ static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uin
 {
     uint32_t which = number & 31u, first = number & ~31u, before, read = 0;
 
-    if (first != UPMU_A32_COUNTERS && first != UPMU_A32_TYPERS)
+    if (!upmu_a32_is_indirect(number))
         return false;
     before = upmu_a32_select(which);
     if (first == UPMU_A32_TYPERS && value)

@@ -33,6 +33,9 @@ static int join_operands(struct cmd *cmd, const struct cmd_args *args, unsigned 
     return CMD_OK;
 }
 
+/* Events without interrupt: no handler serves what these commands print. */
+static const struct upmu_sampling no_interrupt = {.flags = UPMU_SAMPLING_WRAP};
+
 /* Final value of each register that a dry run of `session` writes. */
 static enum upmu_status dry_writes(struct cmd *cmd, struct upmu_session *session, struct upmu_write *writes,
                                    size_t *out_count)
@@ -150,7 +153,7 @@ static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const c
     pinned.pin = counter & 31u;
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
-        status = upmu_set_add_event(&cmd->session.set, &pinned, NULL);
+        status = upmu_set_add_event(&cmd->session.set, &pinned, &no_interrupt);
     if (status == UPMU_OK)
         status = dry_writes(cmd, &cmd->session, writes, &count);
     if (status != UPMU_OK)
@@ -204,7 +207,7 @@ static int dry_list(struct cmd *cmd, struct upmu_write *writes, size_t *out_coun
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
-        status = upmu_set_add(&cmd->session.set, cmd->list, NULL);
+        status = upmu_set_add(&cmd->session.set, cmd->list, &no_interrupt);
     if (status == UPMU_OK)
         status = dry_writes(cmd, &cmd->session, writes, out_count);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
@@ -320,7 +323,7 @@ int cmd_place(struct cmd *cmd, const struct cmd_args *args)
         return result;
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
-        status = upmu_set_add(&cmd->session.set, cmd->list, NULL);
+        status = upmu_set_add(&cmd->session.set, cmd->list, &no_interrupt);
     if (status == UPMU_OK)
         status = upmu_session_dry_run(&cmd->session, cmd->pmu, &dry);
     if (status != UPMU_OK) {

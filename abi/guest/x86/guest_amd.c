@@ -110,6 +110,18 @@ uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest)
     return upmu_guest_bits(guest->counters) | GUEST_STATUS_FROZEN | GUEST_STATUS_LBR_FROZEN;
 }
 
+bool upmu_guest_amd_holds(const struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    bool select = false;
+    uint64_t bits = ~UINT64_C(0);
+
+    if (amd_counter(guest, msr, &select) != UPMU_NO_COUNTER)
+        bits = select ? upmu_guest_amd_select_bits(guest) : guest->mask;
+    else if (is_amd_global(guest, msr) && msr == AMD_GLOBAL_CTRL)
+        bits = upmu_guest_bits(guest->counters);
+    return !(value & ~bits);
+}
+
 static void write_amd_global(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
     if (msr == AMD_STATUS)

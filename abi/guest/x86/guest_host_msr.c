@@ -73,6 +73,8 @@ bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value
     case CONSTANT:
         return value == present;
     default:
+        if (guest->shape.door != UPMU_GUEST_INTEL && !upmu_guest_amd_holds(guest, msr, value))
+            return false;
         access = upmu_guest_x86_wrmsr(guest, msr, value);
         return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
     }

@@ -179,6 +179,8 @@ uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned c
 uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_select_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
+/* Can the MSR hold this value?  A write drops the bits that a select or the global control does not have. */
+bool upmu_guest_amd_holds(const struct upmu_guest *guest, uint32_t msr, uint64_t value);
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
 void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
 enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);

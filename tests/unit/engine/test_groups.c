@@ -521,6 +521,37 @@ static void a_fault_makes_the_sum_partial(void **state)
     assert_int_equal(w.group[0].members, 0);
 }
 
+/* A member that stays is told, also if a register of an earlier one faulted. */
+static void a_close_tells_a_member_that_stays_after_a_fault(void **state)
+{
+    struct task *task[2];
+
+    (void)state;
+    by_registers = true;
+    prepare("skylake", 0);
+    by_registers = false;
+    for (unsigned i = 0; i < 2; i++) { /* the group closes the last one first */
+        task[i] = new_task(1);
+        put(1 - i, task[i]);
+        assert_int_equal(join(0, task[i]), UPMU_OK, i);
+        work(1 - i, 1000);
+    }
+    upmu_sim_switch_cpu(&w.sim, 0);
+    w.sim.cpu[1].offline = true;
+    w.sim.expect_faults = true;
+    w.sim.fault_address = 0x309;
+    w.sim.fault_at = w.sim.accesses + 1;
+    w.sim.fault_until = w.sim.accesses + 20;
+    assert_int_equal(upmu_group_close(&w.group[0]), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(w.group[0].members, 1);
+    assert_int_equal(w.group[0].left, 1);
+    assert_ptr_equal(w.group[0].state.first, &task[0]->member[0]);
+    w.sim.fault_at = w.sim.fault_until = w.sim.fault_address = 0;
+    w.sim.cpu[1].offline = false;
+    assert_int_equal(upmu_group_close(&w.group[0]), UPMU_OK);
+    assert_int_equal(w.group[0].members, 0);
+}
+
 static void a_sum_does_not_go_round(void **state)
 {
     (void)state;
@@ -560,6 +591,7 @@ int main(void)
         cmocka_unit_test(shared_counters_make_estimates_of_sums),
         cmocka_unit_test(a_cpu_that_does_not_answer_is_told),
         cmocka_unit_test(a_fault_makes_the_sum_partial),
+        cmocka_unit_test(a_close_tells_a_member_that_stays_after_a_fault),
         cmocka_unit_test(a_sum_does_not_go_round),
     };
 

@@ -190,6 +190,7 @@ static void what_is_refused_changes_nothing(void **state)
     assert_int_equal(upmu_session_continue(session, 1, true), UPMU_ERR_STATE);
     host_begin(&host, session);
     assert_int_equal(upmu_set_continue(&session->set, 0, &longest), UPMU_ERR_STATE);
+    assert_int_equal(session->why.status, UPMU_ERR_STATE);
     assert_int_equal(upmu_set_clear(&session->set), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_continue(session, 1, true), UPMU_ERR_STATE);
     assert_int_equal(session->state, UPMU_SESSION_RUNNING);

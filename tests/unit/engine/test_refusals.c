@@ -6,6 +6,7 @@
 #include <upmu/event.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
+#include "core/hw/register.h"
 #include "tests/common/host.h"
 
 #define REFUSED(status, call) assert_int_equal((call), (status))
@@ -308,6 +309,7 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     host_set_up(&host, "core2");
     accesses = host.sim.accesses;
     REFUSED(UPMU_ERR_STATE, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
+    assert_int_equal(host.session.why.status, UPMU_ERR_STATE);
     assert_int_equal(upmu_set_add(&host.session.set, "branches,cache-references", NULL), UPMU_OK);
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     all = dry.count;
@@ -319,6 +321,70 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     assert_int_equal(upmu_set_add(&host.session.set, "bus-cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
     assert_int_equal(host.sim.accesses, accesses);
+    host_end(&host);
+}
+
+/* The last value of a register in a list of writes. */
+static uint64_t last_value(const struct upmu_dry_run *dry, uint32_t address)
+{
+    for (size_t n = dry->count; n; n--)
+        if (dry->writes[n - 1].address == address)
+            return dry->writes[n - 1].value;
+    fail_msg("register %x is not in the list", (unsigned)address);
+    return 0;
+}
+
+static void a_dry_run_lists_the_interrupts_of_a_start(void **state)
+{
+    static const char *const cpus[] = {"skylake", "core2", "zen4", "zen2"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3 * sizeof cpus / sizeof cpus[0]; i++) {
+        /* events that only count, that sample, and whose counts wrap at their counters' width */
+        struct upmu_sampling sampling = {.period = i % 3 == 1 ? 100000 : 0,
+                                         .flags = i % 3 == 2 ? UPMU_SAMPLING_WRAP : 0};
+        struct upmu_write writes[16];
+        struct upmu_dry_run dry = {.writes = writes, .capacity = 16};
+        const struct upmu_pmu *pmu;
+        struct host host;
+
+        host_set_up(&host, cpus[i / 3]);
+        pmu = host.cpu[0].meter.pmu;
+        assert_int_equal(upmu_set_add(&host.session.set, "branches,instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_dry_run(&host.session, pmu, &dry), UPMU_OK);
+        assert_in_range(dry.count, 2, 16);
+        host_begin(&host, &host.session);
+        for (unsigned event = 0; event < 2; event++) {
+            unsigned row = pmu->counter[host.session.set.tally[event].counter].select_row;
+            uint32_t address = upmu_register_address(pmu, row);
+            uint64_t is = upmu_sim_peek(&host.sim, 0, address), listed = last_value(&dry, address);
+
+            if (is != listed)
+                fail_msg("%s, case %u, event %u: register %x is %llx, not %llx", cpus[i / 3], i % 3, event,
+                         (unsigned)address, (unsigned long long)is, (unsigned long long)listed);
+        }
+        host_end(&host);
+    }
+}
+
+static void replace_refuses_a_second_event(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_SYNTAX, upmu_set_replace(&host.session.set, 0, "cycles, instructions", NULL));
+    assert_int_equal(host.session.why.status, UPMU_ERR_SYNTAX);
+    assert_int_equal(host.session.why.position, 8);
+    assert_int_equal(host.session.why.length, 12);
+    assert_string_equal(host.session.why.word, "instructions");
+    REFUSED(UPMU_ERR_SYNTAX, upmu_set_replace(&host.session.set, 0, "cycles no-such-event", NULL));
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 50); /* the event of before */
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&host.session.set, 0, " cycles ", NULL), UPMU_OK);
     host_end(&host);
 }
 
@@ -419,6 +485,8 @@ int main(void)
         cmocka_unit_test(write_gives_a_count_a_value_at_any_time),
         cmocka_unit_test(replace_changes_one_event_of_a_session_that_does_not_run),
         cmocka_unit_test(dry_run_lists_writes_and_touches_nothing),
+        cmocka_unit_test(a_dry_run_lists_the_interrupts_of_a_start),
+        cmocka_unit_test(replace_refuses_a_second_event),
         cmocka_unit_test(a_closed_session_refuses_everything),
         cmocka_unit_test(regions_pass_on_what_refused_and_leave_nothing_behind),
         cmocka_unit_test(starting_and_stopping_twice_does_nothing),

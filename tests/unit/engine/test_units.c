@@ -279,6 +279,37 @@ static void a_fault_leaves_to_the_firmware_what_it_had(void **state)
         }
 }
 
+/* Several boxes share no found value: at the end each enable register has the bits of counters in use alone. */
+static void several_boxes_get_no_enable_bits_that_were_anothers(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned boxes = i & 1 ? 3 : 1, used = i >> 1 & 1, taken = i >> 2;
+
+        double_prepare(&d, UPMU_UNIT_GLOBAL, UPMU_SPACE_MSR, boxes, 1);
+        d.box[0].control = 1; /* counter 0 is on, without an event */
+        if (used) {
+            d.box[0].control |= 4;
+            d.box[0].select[2] = DOUBLE_ENABLE | 0x42;
+        }
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, boxes), UPMU_OK);
+        double_event(&d, &d.host.session, 1);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        if (taken)
+            assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        for (unsigned box = 0; box < boxes; box++) {
+            uint64_t left = used && (boxes == 1 || !taken) ? 4 : 0;
+
+            if (d.box[box].control != (boxes == 1 ? left | 1 : left))
+                fail_msg("case %u, box %u: %llx", i, box, (unsigned long long)d.box[box].control);
+            assert_true(!box || !d.box[box].select[2], i);
+        }
+    }
+}
+
 static void (*real_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
 static void cpuid_of_a_guest(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -1698,6 +1729,7 @@ int main(void)
         cmocka_unit_test(several_boxes_are_one_unit),
         cmocka_unit_test(what_is_in_use_is_left_alone),
         cmocka_unit_test(what_firmware_left_can_be_taken),
+        cmocka_unit_test(several_boxes_get_no_enable_bits_that_were_anothers),
         cmocka_unit_test(a_fault_leaves_to_the_firmware_what_it_had),
         cmocka_unit_test(a_unit_under_a_hypervisor_keeps_what_is_written),
         cmocka_unit_test(a_unit_under_a_hypervisor_that_faults_is_not_opened),

@@ -1136,6 +1136,16 @@ static void events_of_a_session_agree_on_the_world(void **state)
                      UPMU_OK);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_BOTH), UPMU_OK);
+    /* A cascade has no world, whether it is added or replaces another event. */
+    assert_int_equal(upmu_session_init(session, &f.machine), UPMU_OK);
+    assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
+    assert_int_equal(add(0, "branch_retired"), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&session->set, 0, "branch_retired,cascade=uops_retired.nbogus",
+                                      &(struct upmu_sampling){.period = 1500}),
+                     UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(session->why.status, UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(session->set.event[0].world, 0);
+    assert_int_equal(upmu_session_start(session), UPMU_ERR_STATE);
     host_end(&f);
 }
 

@@ -385,6 +385,30 @@ static void values_are_read_written_and_exchanged(void **state)
     tear_down();
 }
 
+/* A register that faults at a detach: the PMC has no thread any more, and is used as any other one. */
+static void a_detach_whose_register_faults_has_detached(void **state)
+{
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    caller = STRANGER;
+    assert_int_equal(pmc_allocate("branches,usr", PMC_MODE_TS, 0, PMC_CPU_ANY, &id, 1000), 0);
+    assert_int_equal(pmc_start(id), 0);
+    run_thread(true);
+    run_user(10);
+    host.sim.expect_faults = true;
+    host.sim.fault_at = host.sim.accesses + 1;
+    host.sim.fault_until = host.sim.accesses + 50;
+    assert_int_equal(upmu_pmc_detach(&pmcs, caller, id), UPMU_ERR_PORT);
+    host.sim.fault_at = host.sim.fault_until = 0;
+    assert_int_equal(upmu_pmc_find(&pmcs, caller, id)->pid, 0);
+    assert_int_equal(upmu_pmc_find(&pmcs, caller, id)->state, PMC_STATE_ALLOCATED);
+    assert_int_equal(pmc_set(id, 2000), 0);
+    run_thread(false);
+    tear_down();
+}
+
 static void a_program_counts_its_own_thread_and_logs_its_switches(void **state)
 {
     const struct pmclog_value *switched;
@@ -987,6 +1011,7 @@ int main(void)
         cmocka_unit_test(what_libpmc_asks_is_answered),
         cmocka_unit_test(values_are_read_written_and_exchanged),
         cmocka_unit_test(a_program_counts_its_own_thread_and_logs_its_switches),
+        cmocka_unit_test(a_detach_whose_register_faults_has_detached),
         cmocka_unit_test(the_log_says_which_table_an_event_is_of),
         cmocka_unit_test(records_without_room_are_counted_and_told),
         cmocka_unit_test(a_full_log_is_told_of_and_closed),

@@ -1281,6 +1281,32 @@ static void a_state_is_the_same_as_msrs(void **state)
         }
 }
 
+/* A bit that a write by the guest drops: the host is told, and the register stays. */
+static void amds_registers_take_no_bits_that_they_lack(void **state)
+{
+    static const struct {
+        uint32_t msr;
+        uint64_t fits, more;
+    } cases[] = {{0xc0010000u, 0x5300c0, UINT64_C(1) << 63},  {0xc0010200u, 0x5300c0, UINT64_C(1) << 21},
+                 {0xc0010202u, 0xf005300c0, UINT64_C(1) << 40}, {0xc0000301u, 0x3f, 0x40},
+                 {0xc0010201u, 0xffffffffffff, UINT64_C(1) << 48}};
+
+    (void)state;
+    nest_set_up(&nest, "zen4", UPMU_GUEST_AMD_V2);
+    nest.handler = ignore_interrupt;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t value = 0;
+
+        assert_true(upmu_guest_state_set(&nest.vcpu, cases[i].msr, cases[i].fits), i);
+        assert_false(upmu_guest_state_set(&nest.vcpu, cases[i].msr, cases[i].fits | cases[i].more), i);
+        assert_false(upmu_guest_state_set(&nest.vcpu, cases[i].msr, cases[i].more), i);
+        assert_true(upmu_guest_state_get(&nest.vcpu, cases[i].msr, &value), i);
+        assert_int_equal(value, cases[i].fits, i);
+        assert_true(upmu_guest_state_set(&nest.vcpu, cases[i].msr, 0), i);
+    }
+    nest_end(&nest);
+}
+
 static void a_write_of_the_host_has_no_consequence(void **state)
 {
     uint64_t value;
@@ -1770,6 +1796,7 @@ int main(void)
         cmocka_unit_test(s37_a_state_may_hold_any_bytes),
         cmocka_unit_test(a_state_has_no_bit_of_the_status_that_its_door_lacks),
         cmocka_unit_test(a_state_is_the_same_as_msrs),
+        cmocka_unit_test(amds_registers_take_no_bits_that_they_lack),
         cmocka_unit_test(a_write_of_the_host_has_no_consequence),
         cmocka_unit_test(s38_a_state_has_its_version_and_its_length),
         cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),

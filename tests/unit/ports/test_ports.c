@@ -12,6 +12,7 @@
 #include <string.h>
 #include <ucontext.h>
 #include "tests/common/assertions.h"
+#include <port/arm32_native/arm32_cp15.h>
 #include <port/efi/efi_port.c>
 #include <port/efi/efi_stubs.c>
 #include <port/template/template_port.c>
@@ -369,6 +370,19 @@ static void firmware_is_asked_for_configuration_space(void **state)
     assert_null(port->mmio_map(port->context, (uint64_t)UINTPTR_MAX - 0xfff, 0x1001));
 }
 
+/* PMEVCNTR0 to 30; PMEVTYPER0 to 30, and PMCCFILTR behind them. */
+static void pmuv2_selects_31_event_counters_and_32_types(void **state)
+{
+    (void)state;
+    for (uint32_t number = 0; number < 0x10000; number++) {
+        bool counter = number >= UPMU_A32_COUNTERS && number <= UPMU_A32_COUNTERS + 30u;
+        bool type = number >= UPMU_A32_TYPERS && number <= UPMU_A32_TYPERS + 31u;
+
+        assert_int_equal(upmu_a32_is_indirect(number), counter || type, number);
+    }
+    assert_false(upmu_a32_is_indirect(UPMU_A32_COUNTERS + 31u));
+}
+
 static void template_describes_a_machine_without_a_pmu(void **state)
 {
     static struct upmu_machine machine;
@@ -396,6 +410,7 @@ int main(void)
         cmocka_unit_test(configuration_space_is_reached_by_ports),
         cmocka_unit_test(configuration_space_is_reached_in_memory),
         cmocka_unit_test(firmware_is_asked_for_configuration_space),
+        cmocka_unit_test(pmuv2_selects_31_event_counters_and_32_types),
         cmocka_unit_test(template_describes_a_machine_without_a_pmu),
     };
 

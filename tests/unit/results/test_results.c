@@ -190,6 +190,36 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
 }
 
 /* Losses of the ring, also those that no later sample reported, and what the log's buffer had no room for. */
+/* The whole name of an event with many unit masks, longer than a short buffer has room for. */
+static void a_log_has_long_names_of_events_whole(void **state)
+{
+    static const char text[] = "bsq_cache_reference:rd_2ndl_hits:rd_2ndl_hite:rd_2ndl_hitm:rd_3rdl_hits:rd_3rdl_hite:"
+                               "rd_3rdl_hitm:rd_2ndl_miss:rd_3rdl_miss:wr_2ndl_miss:u:e:c=15:i:counter=1:g";
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+    struct upmu_log_reader reader;
+    struct upmu_log_item item;
+    struct upmu_log log;
+    struct host host;
+    char name[1024];
+    size_t length;
+
+    (void)state;
+    host_set_up(&host, "northwood");
+    assert_int_equal(upmu_set_add(&host.session.set, text, NULL), UPMU_OK);
+    length = upmu_event_format(&host.machine.pmu[0], &host.session.set.event[0], name, sizeof name);
+    assert_in_range(length, 161, 1023);
+    assert_int_equal(upmu_log_begin(&log, &output, "the model", 1), UPMU_OK);
+    assert_int_equal(upmu_log_session(&log, &host.session, 3), UPMU_OK);
+    assert_int_equal(upmu_log_end(&log, NULL, 0, 2), UPMU_OK);
+    assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);
+    do
+        assert_true(upmu_log_next(&reader, &item));
+    while (item.kind != UPMU_LOG_EVENT);
+    assert_int_equal(item.of.event.name.length, length);
+    assert_memory_equal(item.of.event.name.at, name, length);
+    host_end(&host);
+}
+
 static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
@@ -963,6 +993,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_of_a_session_says_what_it_counted_and_sampled),
+        cmocka_unit_test(a_log_has_long_names_of_events_whole),
         cmocka_unit_test(a_short_buffer_and_a_short_ring_are_told_in_a_whole_log),
         cmocka_unit_test(every_log_that_begins_can_end),
         cmocka_unit_test(an_output_that_stops_is_an_error_at_every_place),
