@@ -163,7 +163,8 @@ static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *s
     FUZZ_CHECK(class_of(pmu, row)->access == UPMU_ACCESS_RW, "%s: writes %s", pmu->name, write->name);
     FUZZ_CHECK(!(write->value & ~(allowed & bits_of(pmu, row))), "%s: writes %llx to %s", pmu->name,
                (unsigned long long)write->value, write->name);
-    if (!sampling && class_of(pmu, row)->kind == UPMU_KIND_SELECT)
+    /* With a status register the library itself asks for interrupts, to count beyond the counter's width. */
+    if (!sampling && !(pmu->capabilities & UPMU_PMU_STATUS) && class_of(pmu, row)->kind == UPMU_KIND_SELECT)
         FUZZ_CHECK(!(write->value & (is_netburst(pmu) ? CCCR_PMI : SELECT_INT)), "%s: %s asks for interrupts",
                    pmu->name, write->name);
     if (!sampling)

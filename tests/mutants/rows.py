@@ -106,7 +106,8 @@ def run(path, limit):
     {test: OK or FAILED}; a test in which the program ends or hangs has failed, and those behind it, which it
     keeps from running, have as ALL.
     """
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", SHARE="more", **mutants.BRIEF.get(os.path.basename(path), {}))
+    environment = {**os.environ, "CMOCKA_MESSAGE_OUTPUT": "STDOUT", "SHARE": "more"}
+    environment.update(mutants.BRIEF.get(os.path.basename(path), {}))
     process = subprocess.Popen([os.path.join(".", path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, env=environment,
                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)))
