@@ -82,7 +82,8 @@ def calls_in_core():
 
 
 # What the engine calls of what is optional (core/engine/features.h).
-OPTIONAL = {"core/sample/" + name for name in ("branches", "format", "ibs", "ibs_handle", "message", "ring", "user_page")}
+OPTIONAL = {"core/sample/" + name for name in ("branches", "format", "ibs", "ibs_handle", "message", "records_handle", "ring",
+                                               "user_page")}
 
 
 @check

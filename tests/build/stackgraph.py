@@ -42,6 +42,7 @@ INDIRECT = [
     (r"\brename\(context, &queue", None),  # the host's
     (r"group->(un)?lock\(group->context\)", None),  # the host's
     (r"output->write\(|results->symbol\(|values->value\(", None),  # the host's
+    (r"\bcall\(hybrid->session", r"enum upmu_status (upmu_session_(?:stop|detach|close))\(struct upmu_session \*session\)"),
     (r"form->write\(", r"static void (\w+_write)\(struct upmu_emit \*emit, struct upmu_results_call \*call\)"),
     (r"form->prepare\(", r"static enum upmu_status (\w+_prepare)\(struct upmu_results_call \*call\)"),
 ]

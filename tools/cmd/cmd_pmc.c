@@ -289,13 +289,13 @@ static int setevent_event(struct cmd *cmd, const struct upmu_event *event, bool 
 {
     struct upmu_write writes[PMC_WRITES];
     struct upmu_dry_run run = {writes, PMC_WRITES, 0};
-    const struct upmu_sampling no_interrupt = {.flags = UPMU_SAMPLING_WRAP}; /* no handler would serve it */
+    const struct upmu_sampling counts_only = {.flags = UPMU_SAMPLING_WRAP}; /* no handler would serve it */
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
     uint32_t mine;
     unsigned counter;
 
     if (status == UPMU_OK)
-        status = upmu_set_add_event(&cmd->session.set, event, &no_interrupt);
+        status = upmu_set_add_event(&cmd->session.set, event, &counts_only);
     if (status == UPMU_OK)
         status = upmu_session_dry_run(&cmd->session, cmd->pmu, &run);
     if (status != UPMU_OK)
