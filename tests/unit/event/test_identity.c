@@ -137,7 +137,9 @@ static void the_pmu_translates_a_name_for_its_own_counters(void **state)
         unsigned at = 0;
 
         host_set_up(&host, "skylake");
-        assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event,
+                                            &(struct upmu_sampling){.flags = UPMU_SAMPLING_WRAP}),
+                         UPMU_OK); /* without interrupt */
         assert_int_equal(upmu_session_dry_run(&host.session, &pmu, &dry), UPMU_OK);
         while (at < dry.count && (writes[at].address != expected[i].address || writes[at].value != expected[i].value))
             at++;
