@@ -22,6 +22,7 @@
 #include <upmu/message.h>
 #include <upmu/page.h>
 #include <upmu/place.h>
+#include <upmu/precise.h>
 #include <upmu/probe.h>
 #include <upmu/results.h>
 #include <upmu/session.h>
@@ -100,11 +101,13 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
       UPMU_OWNER_ABSENT, UPMU_OWNER_FREE) \
     X(upmu_cpu_poll, upmu_cpu_poll(cpu), SAME(OK)) \
     X(upmu_cpu_probe, upmu_cpu_probe(cpu, &probe), SAME(OK)) \
+    X(upmu_cpu_records, upmu_cpu_records(cpu).taken, SAME(0)) \
     X(upmu_cpu_reserve, upmu_cpu_reserve(cpu, 2), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_cpu_suspend, upmu_cpu_suspend(cpu), SAME(OK)) \
     X(upmu_cpu_take_firmware, DONE(upmu_cpu_take_firmware(cpu)), SAME(OK)) \
     X(upmu_cpu_tick, upmu_cpu_tick(cpu), SAME(OK)) \
     X(upmu_cpu_unreserve, DONE(upmu_cpu_unreserve(cpu, ~0u)), SAME(OK)) \
+    X(upmu_cpu_use_records, upmu_cpu_use_records(cpu, NULL, NULL), SAME(NO_PMU)) \
     X(upmu_cpu_use_work, upmu_cpu_use_work(cpu, &work), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_cpu_verify, upmu_cpu_verify(cpu, NULL), SAME(OK)) \
     X(upmu_cpu_world_by_hardware, upmu_cpu_world_by_hardware(cpu, true), NO_PMU, NO_PMU, OK, NO_PMU, STATE) \
