@@ -8,7 +8,7 @@
 #include <string.h>
 #include "abi/perf/perf_core.h"
 
-/* What stands before the registers of a sample: there are none, or they are those of code of this width. */
+/* Word before the registers of a sample: it has none, or those of code of this width. */
 #define REGISTERS_NONE 0
 #define REGISTERS_HERE (sizeof(void *) == 8 ? 2u : 1u)
 

@@ -125,14 +125,22 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_hybrid_start(struct upmu_hybrid *hybrid);
 
 /*
- * Stop all sessions, or detach them.  The counts stay.
+ * Stop all sessions.  The counts stay.
  *
- * Returns UPMU_OK, or the first error of upmu_session_stop() or upmu_session_detach(): after UPMU_ERR_BUSY and
+ * Returns UPMU_OK; UPMU_ERR_COMPILED_OUT; or the first error of upmu_session_stop(): after UPMU_ERR_BUSY and
  * UPMU_ERR_WRONG_CPU call again.
- * Context: as upmu_session_stop() and upmu_session_detach().
+ * Context: as upmu_session_stop().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_hybrid_stop(struct upmu_hybrid *hybrid);
+
+/*
+ * Detach all sessions from the thread.  The counts stay.
+ *
+ * Returns UPMU_OK; UPMU_ERR_COMPILED_OUT; or the first error of upmu_session_detach(): after UPMU_ERR_BUSY and
+ * UPMU_ERR_WRONG_CPU call again.
+ * Context: as upmu_session_detach().
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_hybrid_detach(struct upmu_hybrid *hybrid);
 
