@@ -5,6 +5,7 @@
  */
 #include "tests/common/host.h"
 #include "tests/common/state.h"
+#include <upmu/page.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
 #include <upmu/world.h>
@@ -307,6 +308,60 @@ static void an_interrupt_while_mail_is_read_is_found_by_the_same_call(void **sta
     host_end(&host);
 }
 
+static unsigned rights; /* how often user mode got the right to execute RDPMC */
+
+/* The end of a call has read the mail, and counter 1 overflows before it enables what was stopped. */
+static void overflow_at_the_right(void *context, bool allow)
+{
+    (void)context;
+    if (allow && !rights++)
+        overflow(1);
+}
+
+static unsigned samples_when_it_ran;
+
+static void look_when_counter_0_runs(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                     uint32_t address)
+{
+    (void)number, (void)address;
+    if (kind != UPMU_SIM_WRMSR || sim->cpu[cpu].in_nmi || !rights || !upmu_sim_runs(sim, cpu, 0))
+        return;
+    sim->after_access = NULL;
+    samples_when_it_ran = samples_of(1);
+}
+
+/*
+ * An interrupt comes at the end of a call, after the last look for mail and before the counters that an earlier one
+ * has stopped are enabled: they stand still until this mail is read, too.  Catches: counters that go through the work
+ * of their own call, and overflow in it again and again.
+ */
+static void counters_stand_still_until_the_last_mail_is_read(void **state)
+{
+    static struct upmu_user_page page;
+
+    (void)state;
+    host_prepare(&host, "k8_revf");
+    host.sim.port.allow_rdpmc = overflow_at_the_right;
+    host_start(&host);
+    for (unsigned i = 0; i < 2; i++) {
+        host_add(&host, i, i ? "branches:counter=1" : "instructions:counter=0", 100);
+        host_begin(&host, &host.sessions[i]);
+    }
+    assert_int_equal(upmu_set_add(&host.sessions[2].set, "cycles:counter=2", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.sessions[2], &page), UPMU_OK);
+    upmu_test_begin_call(&host.cpu[0]);
+    overflow(0);
+    upmu_test_end_call(&host.cpu[0]);
+    rights = samples_when_it_ran = 0;
+    host.sim.after_access = look_when_counter_0_runs;
+    assert_int_equal(upmu_session_attach_cpu(&host.sessions[2], &host.cpu[0]), UPMU_OK);
+    assert_null(host.sim.after_access);
+    assert_int_equal(samples_when_it_ran, 1);
+    assert_int_equal(samples_of(0), 1);
+    assert_int_equal(rights, 1);
+    host_end(&host);
+}
+
 /* Counter 1 wraps while the end of a call reads mail, and another source's NMI comes after its acknowledgement. */
 static unsigned steps_of_reading;
 
@@ -524,6 +579,7 @@ int main(void)
         cmocka_unit_test(the_address_of_an_interrupt_follows_a_session_that_moves),
         cmocka_unit_test(what_an_interrupt_has_stopped_is_enabled_once),
         cmocka_unit_test(an_interrupt_while_mail_is_read_is_found_by_the_same_call),
+        cmocka_unit_test(counters_stand_still_until_the_last_mail_is_read),
         cmocka_unit_test(a_wrap_while_mail_is_read_is_answered_for_once),
         cmocka_unit_test(an_overflow_whose_carry_a_stop_within_a_call_loses_is_found),
         cmocka_unit_test(a_fault_at_the_end_of_a_call_is_answered_by_it),
