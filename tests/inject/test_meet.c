@@ -215,7 +215,8 @@ static enum upmu_status act(unsigned what)
  */
 static bool is_tried(uintptr_t ip)
 {
-    return !in_model && !(thread.turns & UPMU_CLOCK_CHANGES) && fork_step_times(ip) < most && ++steps % (meeting->alone ? 1 : stride) == 0;
+    return !in_model && !(thread.turns & UPMU_CLOCK_CHANGES) && fork_step_times(ip) < most &&
+           ++steps % (meeting->alone ? 1 : stride) == 0;
 }
 
 static void meet(void)
