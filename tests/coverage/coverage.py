@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Report what the tests reach of core/ and backends/ (gcovr), and compare with the aims.
+"""Report what the tests reach of core/ and backends/ (gcov; pages by gcovr), and compare with the aims.
 
 tests/coverage/unreached.tsv explains what no test reaches: file, function, text that
 the line contains, reason.  Lines that are neither reached nor explained are listed, and
 so are rows that explain no line any more.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -16,18 +17,67 @@ import sys
 UNREACHED = "tests/coverage/unreached.tsv"
 
 
+def gcov(data):
+    """gcov's records of what one file of counts (.gcda) says; names of files are absolute, or relative to the root."""
+    output = subprocess.run(["gcov", "--branch-probabilities", "--json-format", "--stdout", "--object-directory",
+                             os.path.dirname(data), data], check=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL).stdout
+    return [file for text in output.splitlines() for file in json.loads(text)["files"]]
+
+
+def add(files, record, is_library):
+    """
+    Add the counts of a record.  Which lines have code is what the library's own objects say; a test that includes a
+    source, and is compiled in another way, adds its counts to these lines.  A count below zero is none: a test that
+    goes back to a saved context leaves functions in the middle, and gcov reckons some counts from the others.
+    """
+    lines = files.setdefault(os.path.relpath(record["file"]), {})
+    for line in record["lines"]:
+        if not is_library and line["line_number"] not in lines:
+            continue
+        known = lines.setdefault(line["line_number"], [0, []])
+        known[0] += max(0, line["count"])
+        if is_library:
+            known[1] += [0] * (len(line["branches"]) - len(known[1]))
+        for index, branch in enumerate(line["branches"][:len(known[1])]):
+            known[1][index] += max(0, branch["count"])
+
+
 def measure(folder):
     """
-    gcovr's records of the files that count.  (Parse errors: tests that go back to a saved
-    context leave functions in the middle, and gcov then reckons some lines below zero.)
+    The records of core/ and backends/ in gcovr's form, from gcov's own: gcovr leaves out what follows the first
+    negative count of a file.  Branches of lines without code (braces alone) are the compiler's.
     """
-    output = os.path.join(folder, "coverage.json")
-    command = ["gcovr", "--root", ".", "--object-directory", folder, "--filter", "core/", "--filter",
-               "backends/", "--exclude-unreachable-branches", "--gcov-ignore-parse-errors", "--json", output,
-               "--html-details", os.path.join(folder, "index.html")]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    with open(output) as file:
-        return json.load(file)["files"]
+    files = {}
+    found = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".gcda")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        library = [data for data in found if not os.path.relpath(data, folder).startswith("tests/")]
+        for data in (library, sorted(set(found) - set(library))):
+            for records in pool.map(gcov, data):
+                for record in records:
+                    if os.path.relpath(record["file"]).startswith(("core/", "backends/")):
+                        add(files, record, data is library)
+    result = []
+    for name in sorted(files):
+        source = open(name).read().split("\n")
+        lines = []
+        for number, (count, branches) in sorted(files[name].items()):
+            code = source[number - 1].strip("{}; \t")
+            lines.append({"line_number": number, "count": count, "gcovr/noncode": False,
+                          "gcovr/excluded": False, "branches": [
+                {"count": taken, "fallthrough": False, "throw": False} for taken in (branches if code else [])]})
+        result.append({"file": name, "lines": lines, "functions": []})
+    report(folder, result)
+    return result
+
+
+def report(folder, records):
+    """The pages that show each line."""
+    trace = os.path.join(folder, "coverage.json")
+    with open(trace, "w") as file:
+        json.dump({"gcovr/format_version": "0.3", "files": records}, file)
+    subprocess.run(["gcovr", "--root", ".", "--add-tracefile", trace, "--html-details",
+                    os.path.join(folder, "index.html")], check=True, stderr=subprocess.DEVNULL)
 
 
 def explained():
@@ -56,8 +106,8 @@ def main():
     for record in measure(options.folder):
         name = record["file"]
         source = open(name).read().split("\n")
-        lines = [l for l in record["lines"] if not l.get("gcovr/noncode")]
-        branches = [b for l in lines for b in l.get("branches", []) if not b.get("gcovr/excluded")]
+        lines = record["lines"]
+        branches = [branch for line in lines for branch in line["branches"]]
         figures = [len(lines), sum(l["count"] > 0 for l in lines),
                    len(branches), sum(b["count"] > 0 for b in branches)]
         totals = [a + b for a, b in zip(totals, figures)]
