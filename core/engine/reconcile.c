@@ -4,7 +4,8 @@
  * sessions that leave, 4 write registers, 5 load start values, 6 publish what runs, 7 open the counters.
  *
  * A register that faults is noted in meter->failed, and the work goes on: upmu_reconcile_repair() stops the sessions on
- * such counters.  A handler that interrupts a bracket changes nothing that is worked on here (core/engine/interrupt.c).
+ * such counters.  A handler that interrupts a bracket changes no data that is worked on here, but may stop counters in
+ * the hardware (core/engine/interrupt.c).
  */
 #include "core/engine/reconcile.h"
 #include "core/util/apart.h"

@@ -2,11 +2,12 @@
 /*
  * Which sessions run where there are not counters enough for all.  A session of the CPU that does not share is refused
  * at its start, or keeps its counters until it stops.  It waits only if its next set has no place, or if its counter is
- * lent and another session of the CPU starts.  Sessions of the thread that do not share get the other counters; sharing
- * sessions, in the order of their tickets, get what both leave.
+ * lent and another session of the CPU needs one.  Sessions of the thread that do not share get the other counters;
+ * sharing sessions, in the order of their tickets, get what both leave.
  *
- * Each call looks at a few sessions, however many wait.  After a failed search no place is searched for a session until
- * other sessions run beside it (upmu_program.refused).  waiting_tick.c has what a tick does.
+ * Each call looks at a few sessions, however many wait.  After a failed search no place is searched for a session that
+ * waits until other sessions run beside it (upmu_program.refused); with a domain it is, as other CPUs change claims.
+ * waiting_tick.c has what a tick does.
  */
 #include "core/engine/waiting.h"
 #include "core/util/apart.h"

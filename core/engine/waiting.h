@@ -153,7 +153,7 @@ enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session 
 
 /*
  * Look at the first UPMU_WAITING_LOOKS sessions that wait, of those that share (`shares` 1) or of those that do not
- * (0). For the first one for which a search is worth it, search a place and start it there.  Returns whether there was
+ * (0).  For the first one for which a search is worth it, search a place and start it there.  Returns whether there was
  * such a session.
  */
 bool upmu_waiting_search(struct upmu_meter *meter, unsigned shares);
