@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counts.  A read changes no count, except where it ends a window of metrics.  So a handler or a switch may
- * change the counts during a read: the session's sequence shows that, and the read is made again.
+ * Reading counts.  A read changes no count, except where it ends a window of metrics.  A handler, a switch or another
+ * CPU may change the counts during a read: the session's sequence shows that, and the read is made again.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -20,7 +20,7 @@
 #include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 
-/* How often counts are read again in one read, at most: so many handlers or switches do not come meanwhile. */
+/* A read ends with UPMU_ERR_BUSY when it has met so many counts that were being changed. */
 #define READ_ATTEMPTS 64u
 
 static void grade_count(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
@@ -136,9 +136,10 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 }
 
 /*
- * May the session be read on the executing CPU?  Yes if it is on no CPU, if it neither runs nor waits, or if this CPU
- * drives its meter.  (A session that waits counts enabled time, which its CPU may be changing.)  A session of a unit
- * without a CPU may be read only while the unit sleeps, not while it is on its way to another CPU.
+ * May the session be read on the executing CPU?  Yes if it is on no CPU, if this CPU drives its meter, or if it neither
+ * runs nor waits: the enabled time of a session that waits may be changed by its CPU, too.  Always yes where the port
+ * has no this_cpu.  A session of a unit without a CPU may be read only while the unit sleeps, not while it is on its
+ * way to another CPU.
  */
 static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter, bool occupies)
 {
@@ -153,8 +154,8 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 
 /*
  * Read counts one by one into remote->counts, and set remote->status if that fails.  A count is read again if the
- * session's sequence or meter has changed meanwhile, because a switch or a handler has changed the count; UPMU_ERR_BUSY
- * after READ_ATTEMPTS.
+ * session's sequence was odd or has changed meanwhile, or its meter has: the count may be half changed.  UPMU_ERR_BUSY
+ * after READ_ATTEMPTS of these.
  */
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
@@ -168,7 +169,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
         /* asked once for this count: the session's CPU may be starting it */
         bool occupies = upmu_session_occupies(session);
-        /* Of a session that waits for counters and is linked to no CPU, no call may change the times meanwhile. */
+        /* A session that waits for counters and is linked to no CPU is held: no call changes its times meanwhile. */
         bool apart = UPMU_THREADS && !meter && upmu_session_waits(session);
 
         UPMU_BARRIER();
@@ -217,10 +218,10 @@ static void read_here(void *argument)
 #if UPMU_THREADS
 
 /*
- * Read counts of a session that runs here with plain events, whose counts only grow: clock and session are looked at
- * once for all counts.  Returns false: read them in full.  An interrupt meanwhile may take the session off its
- * counters, but set->counters stays: so that mask says whether RDPMC reads them.  Another CPU may end the session's PMU
- * at any time: look at the PMU only when the session's CPU is known to be this one.
+ * Read counts of a session that runs here with plain events on counters that RDPMC reads: clock and session are looked
+ * at once for all counts.  Returns false: read them in full.  An NMI meanwhile may take the session off its counters,
+ * but set->counters stays: so that mask says whether RDPMC reads them.  Another CPU may end the session's PMU at any
+ * time: look at the PMU only when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
@@ -296,8 +297,8 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
 }
 
 /*
- * How often a read is tried, the first time included: it is tried again if the session's thread has gone to another
- * CPU, or come to one, meanwhile.
+ * How often a read is tried, the first time included: it is tried again if the session was not found on the CPU where
+ * it was looked for, because its thread or its unit has gone to another CPU.  Without threads it is tried once.
  */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 

@@ -4,7 +4,8 @@
  * sessions that leave, 4 write registers, 5 load start values, 6 publish what runs, 7 open the counters.
  *
  * A register that faults is noted in meter->failed, and the work goes on: upmu_reconcile_repair() stops the sessions on
- * such counters.  A handler that interrupts a bracket changes nothing that is worked on here (core/engine/interrupt.c).
+ * such counters.  A handler that interrupts a bracket changes no data that is worked on here, but may stop counters in
+ * the hardware (core/engine/interrupt.c).
  */
 #include "core/engine/reconcile.h"
 #include "core/util/apart.h"
@@ -125,8 +126,8 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
 /*
  * Load the start values of a set.  An event on a counter in plan->based takes the base of the event that leaves the
  * counter.  An event whose own value is still there (its tag) keeps it, unless plan->begun has its counter.  Any other
- * event writes its counter if plan->written has it, else reads it.  All get their tags, `turned` and `ran`; the
- * counters get their users.
+ * event writes its counter if plan->written has it, else reads it.  Counters get their users, and tags of the events
+ * that begin; all events but targets of cascades get `ran`.
  */
 static inline void load_values(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
                                uint64_t now_ns)
@@ -309,14 +310,14 @@ static inline void open_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, opening | plan->moved);
 }
 
-/* Steps 1 to 3.  Neither this function nor load_parts() is inlined: reports and repairs need their stack. */
+/* Steps 1 to 3.  Neither this function nor load_parts() is inlined: their stack is free during reports and repairs. */
 static UPMU_APART void take_parts(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
     uint32_t stop, idle;
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_plan_again(meter)) {
-        /* no room: never, as such a PMU has fewer counters than UPMU_PARTS */
+        /* no room: only beside sessions with empty sets, as such a PMU has fewer counters than UPMU_PARTS */
         upmu_meter_fails(meter, plan->come);
         plan->sequence = 0;
     }
@@ -348,7 +349,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
         take_part(meter, part, plan->now_ns);
 }
 
-/* Steps 4 to 7: registers, start values, publish, open. */
+/* The new states of sessions that left, then steps 4 to 7: registers, start values, publish, open. */
 static UPMU_APART void load_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -531,7 +532,7 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
         upmu_session_end_change(session);
     }
     rest = meter->running;
-    /* before `sampling`: a handler that comes between the two finds the counter as a sampling or as a stray one */
+    /* Clear `running` before `sampling`: a handler that comes in between finds a counter as sampling or as stray. */
     meter->running = 0;
     UPMU_BARRIER();
     meter->sampling = meter->halted = meter->unowned = 0;

@@ -35,8 +35,9 @@ void upmu_reconcile_log(struct upmu_meter *meter);
 void upmu_reconcile_forget(struct upmu_meter *meter);
 
 /*
- * The hardware has lost the counters' values: take all sessions off their counters without accessing a register.  They
- * are suspended, or masked if they were full, and `hole` of their events is set.
+ * Other software may have changed the registers: take all sessions off their counters without accessing a register.
+ * They are suspended, or masked if they were full, and `hole` of their events is set.  Sessions that run with an empty
+ * set stay as they are.
  */
 void upmu_reconcile_lose(struct upmu_meter *meter);
 

@@ -34,9 +34,7 @@ static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
     enum upmu_status status = upmu_set_read(&region->session.set, 0, region->events, region->count);
 
-    /*
-     * Look at the state after the read: another CPU that drives the unit of the session may have stopped it meanwhile.
-     */
+    /* Look at the state after the read: a fault, or the CPU that drives the session's unit, may have stopped it. */
     return UPMU_LOAD(region->session.state) == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
 }
 
@@ -63,9 +61,9 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
         count->enabled_ns -= region->begun.ns;
         count->running_ns = count->enabled_ns;
         /*
-         * The session missed some time since its start, perhaps outside of the region: the count is partial, not
-         * scaled.  Without that, count->error is the error of a metric since the start, and so at least that of the
-         * region.
+         * The session has missed some time since its start, perhaps outside of the region: the count is partial, not
+         * scaled.  If it has missed none, count->error is the error of a metric since the start: the region's error is
+         * not larger.
          */
         if (missed) {
             count->error = 0;

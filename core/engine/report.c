@@ -41,9 +41,9 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 
 /*
  * For an overflow of `events`: fold those other events of the set whose counts go into its records.  Or, if `reset`,
- * fold those that it resets, and set their counts to 0.  If such an event samples, its counter keeps its load: it
- * overflows before the new period is over, without a sample, and is loaded with the rest then.  The count of a wide
- * event is not reset.
+ * fold those that it resets, and set their counts to 0.  If such an event samples, its counter keeps its load: where
+ * that ends before the new period does, the overflow has no sample, and the counter is loaded with the rest then.  The
+ * count of a wide event is not reset.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {

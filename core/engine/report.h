@@ -12,8 +12,8 @@
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns);
 
 /*
- * upmu_report() for overflows that a bracket has found.  The frame is that of the interrupt that came for them, if one
- * came.
+ * upmu_report() for overflows that a plan finds when it takes counts.  The frame is that of the first interrupt in this
+ * bracket that found an overflow, if it found these; else there is none.
  */
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns);
 

@@ -86,8 +86,9 @@ static void call_in_bracket(void *argument)
 
 /*
  * Run a call for a session that is on no CPU, here and without a bracket.  If the session has a thread, `held` is set
- * meanwhile, so that a switch to the thread leaves the session out.  A start (`joins`) whose thread runs on a known CPU
- * is not run: this function stores the meter of that CPU in call->meter, and upmu_session_call() runs the start there.
+ * meanwhile, so that a switch to the thread leaves the session out.  A start (`joins`) is not run here if the thread
+ * runs on a CPU that the session may join: call->meter gets the meter of that CPU, and upmu_session_call() runs the
+ * start there.
  */
 static UPMU_APART void call_without_cpu(struct upmu_call *call)
 {
@@ -318,5 +319,3 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
         upmu_session_end(session);
     return status;
 }
-
-/* ---- Values ---- */

@@ -34,13 +34,13 @@
 /* Do sets run in turns (core/engine/estimate.c)?  Only in a build with sharing sessions or chains. */
 #define UPMU_TURNS (UPMU_SHARING || UPMU_SETS)
 
-/* Is the session started, but without counters now?  False in a build without threads, where no session waits. */
+/* Is the session started, and waits for counters?  False in a build without threads, where no session waits. */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
 }
 
-/* Is it a sharing session (upmu_session_share())?  Returns 0 or 1; 0 in a build without sharing sessions. */
+/* Is the session a sharing one (upmu_session_share())?  Returns 0 or 1; 0 in a build without sharing sessions. */
 static inline uint8_t upmu_session_shares(const struct upmu_session *session)
 {
     return UPMU_SHARING ? session->shares : 0;
@@ -53,8 +53,8 @@ static inline void upmu_session_enter(struct upmu_session *session, enum upmu_se
 }
 
 /*
- * Begin a change of a session's counts, times, state or active set, and end it.  In between its sequence is odd: reads
- * on other CPUs are made again.
+ * Begin a change of a session's counts, times, state or active set, and end it.  In between its sequence is odd: a read
+ * that meets the change is made again.
  */
 static inline void upmu_session_begin_change(struct upmu_session *session)
 {
@@ -109,7 +109,7 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
-    struct upmu_meter *meter; /* where the session is; NULL: its thread does not run, or it is not attached */
+    struct upmu_meter *meter; /* the meter to which the session is linked, or is to be; NULL: none */
     struct upmu_set *set;
     unsigned index;
     uint64_t value, period;
@@ -266,7 +266,7 @@ enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_sessio
  * Stop, release and unlink a session.  If it has no owner, it is closed, and its memory is no longer the library's;
  * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_OK; UPMU_ERR_BUSY where that
  * list, or the session, is held elsewhere: nothing was done; or another status where a register faulted, and the
- * session has left all the same.  Inside a local bracket.
+ * session has left all the same.  Inside a local bracket, or for a unit that no CPU drives.
  */
 enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
@@ -371,7 +371,7 @@ enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session
 /* Untie a session from its target.  If the session has no owner, either, it ends here: do not touch it afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
-/* Give a tally a new tag, which no other event of the meter has; its counters lose the old tag. */
+/* Give a tally a new tag, which no other event of the meter has: no counter holds the event's value then. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally);
 
 #endif

@@ -48,7 +48,8 @@ static bool is_metric(const struct upmu_pmu *pmu, const struct upmu_event *event
 
 /*
  * Check the sampling attributes of an event (`sampling`, NULL: none), and store them in *out with the event's period
- * (period_of()).  Returns UPMU_OK or why they are refused, then with the hook or level in session->why.
+ * (period_of()); without HAS_ATTRIBUTES *out stays as it is.  Returns UPMU_OK or why they are refused, then with the
+ * hook or the levels of `precise` in session->why.
  */
 static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
@@ -598,7 +599,7 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
     rest = status == UPMU_OK ? upmu_text_length(specification + cursor) : 0;
-    if (rest) /* the text has a second event */
+    if (rest) /* the text goes on behind the first specification */
         return upmu_why_refuse(&session->why, UPMU_ERR_SYNTAX, NULL, specification, cursor,
                                rest < UINT16_MAX ? rest : UINT16_MAX);
     return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;

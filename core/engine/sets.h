@@ -6,7 +6,8 @@
 #include "core/engine/session_core.h"
 
 /*
- * When a session is started for the first time: begin the first run of its active set, and the first round of its sets.
+ * When a session is started that has not begun (session->begun): begin the first run of its active set, and the first
+ * round of its sets.
  */
 void upmu_sets_begin(struct upmu_session *session);
 

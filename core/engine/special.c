@@ -74,8 +74,8 @@ static bool may_disturb(const struct upmu_meter *meter)
 }
 
 /*
- * Return the counters that static sessions leave running, in no session's count: those whose events only count, and
- * which the plan neither needs nor changes.
+ * Return the counters that static sessions leave running, in no session's count: those whose events only count and have
+ * no registers that CPUs share, and which the plan neither needs nor changes.
  */
 static uint32_t find_kept(const struct upmu_meter *meter)
 {

@@ -69,8 +69,8 @@ void upmu_special_opened(struct upmu_meter *meter);
 void upmu_special_empty(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * After a plan, in a build with worlds: sum up which running counters are of host sessions and which of guest sessions
- * (meter->of_world), and which of them are absent (bank.absent).
+ * After a change of what runs, in a build with worlds: sum up which running counters are of host sessions and which of
+ * guest sessions (meter->of_world), and which of them are absent (bank.absent).
  */
 void upmu_special_worlds(struct upmu_meter *meter);
 

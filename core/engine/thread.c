@@ -40,12 +40,12 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
  */
 #define SEARCHES 4u
 
-/* How many sessions of each list of a thread a switch looks at and links that have no place in its plan. */
+/* Of each list of a thread, a switch looks at and links so many sessions that have no place in its plan. */
 #define COME_LOOKS 2u
 
 /*
  * Unlink from this CPU the sessions of the thread that leaves, which stand with those of the thread that comes before
- * all others; end those that have no owner.  The thread's list may be held elsewhere.
+ * all others; end those that have no owner.  If the thread's list is held elsewhere, they end later.
  */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
 {
@@ -89,7 +89,7 @@ static void plan_session_out(struct upmu_meter *meter, struct upmu_session *sess
     (void)upmu_plan_out(meter, session);
 }
 
-/* Plan all sessions of the thread that run on this CPU out: those with counters, and those that run an empty set. */
+/* Plan out all sessions of the thread that run on this CPU: those with counters, and those that run an empty set. */
 static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     uint32_t rest = meter->running;
@@ -184,7 +184,7 @@ static void find_list_places(struct upmu_meter *meter, struct upmu_thread *threa
             break;
         if (!session->meter && !upmu_thread_join(meter, session, now_ns))
             continue;
-        /* Before it was linked, a call on another CPU may have stopped it. */
+        /* Before the session was linked, a call on another CPU may have stopped it. */
         if (!upmu_session_waits(session))
             continue;
         if (upmu_waiting_come(meter, session, *searches != 0, taken, now_ns))
@@ -195,7 +195,7 @@ static void find_list_places(struct upmu_meter *meter, struct upmu_thread *threa
         UPMU_STORE(thread->unjoined, 1);
 }
 
-/* find_list_places() for each list of the thread that has come, until SEARCHES searches in all have failed. */
+/* find_list_places() for each list of the thread that has come; SEARCHES searches may fail in all of them together. */
 static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
 {
     uint32_t taken = upmu_waiting_taken(meter);
@@ -226,9 +226,10 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 }
 
 /*
- * Change from the sessions of `prev` to those of `next` by one plan: sessions of `prev` are unlinked, sharing sessions
- * fill free counters, and places are searched for sessions of `next` that need one.  Sessions without owner end.  If
- * another call holds the list of `next`, the sessions of `next` are linked at a later tick.
+ * Change from the sessions of `prev` to those of `next` by one plan, or by several if `prev` has more running sessions
+ * than one has room for: sessions of `prev` are unlinked, sharing sessions fill free counters, and places are searched
+ * for sessions of `next` that need one.  Sessions without owner end.  If another call holds the list of `next`, the
+ * sessions of `next` are linked at a later tick.
  */
 static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
@@ -470,7 +471,7 @@ static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
     struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
-    /* Where thread->cpu is NULL (a CPU without PMU), the right stays until the switch away from the thread. */
+    /* Where thread->cpu is NULL (the CPU has no PMU), the right stays until the switch away from the thread. */
     if (thread->cpu)
         thread->reads = 0;
     if (cpu)

@@ -15,7 +15,7 @@
  */
 bool upmu_thread_hold_at_last(struct upmu_thread *thread);
 
-/* As upmu_thread_hold_at_last(), but the first try is inline, because each switch of threads holds the lists of two. */
+/* As upmu_thread_hold_at_last(), with an inline first try: a switch to a monitored thread holds the thread's lists. */
 static inline bool upmu_thread_hold(struct upmu_thread *thread)
 {
     return !__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE) || upmu_thread_hold_at_last(thread);
@@ -40,10 +40,10 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
 /*
- * Put a session that is started, unless it is there, at the end of its list of the thread's started sessions, and
- * forget that it was passed over before the start.  The sessions with one
- * limit (upmu_session_limit_cpu()) that share have a list, and those that do not; the lists of those that do not stand
- * first.  Switches walk these lists.  The caller holds the thread's list.
+ * Put a session that is started at the end of its list of the thread's started sessions, unless it is there already,
+ * and forget that it was passed over before the start.  Each limit (upmu_session_limit_cpu(), none included) has two
+ * lists, of sessions that share and of those that do not; the lists of the second kind stand first.  Switches walk
+ * these lists.  The caller holds the thread's list.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
@@ -137,7 +137,7 @@ static inline uint64_t upmu_thread_clock(const struct upmu_thread *thread, uint6
     return upmu_thread_clock_value(thread) + (thread->turns & UPMU_CLOCK_RUNS ? now_ns : 0);
 }
 
-/* Start the clock (`runs`), or stop it, at `now_ns`.  Nothing is done to a clock that runs already, or stands still. */
+/* Start the clock (`runs`), or stop it, at `now_ns`; nothing is done if it runs already, or stands still already. */
 static inline void upmu_thread_clock_turn(struct upmu_thread *thread, bool runs, uint64_t now_ns)
 {
     uint64_t value = upmu_thread_clock_value(thread) + (runs ? 0 - now_ns : now_ns);
@@ -170,8 +170,8 @@ static inline void upmu_thread_leave_cpu(struct upmu_cpu *cpu)
 uint64_t upmu_thread_clock_seen(const struct upmu_thread *thread, const struct upmu_machine *machine);
 
 /*
- * Returns the enabled time that a session has beside enabled_ns because it waits, linked to no CPU, while its thread
- * runs; else 0.  The caller holds the session.
+ * Returns the enabled time that a session without a limit has beside enabled_ns because it waits, linked to no CPU,
+ * while its thread runs; else 0.  The caller holds the session.
  */
 uint64_t upmu_thread_apart(const struct upmu_session *session);
 
@@ -181,25 +181,24 @@ uint64_t upmu_thread_apart(const struct upmu_session *session);
  */
 void upmu_thread_settle(struct upmu_session *session);
 
-/*
- * Take a stopped session out of its thread's list of started ones, which switches walk.  The caller holds the thread's
- * list.
- */
+/* Take a session out of its thread's list of started ones, which switches walk.  The caller holds the thread's list. */
 void upmu_thread_unlist(struct upmu_session *session);
 
 /* upmu_thread_unlist() for a session that was stopped while it was linked to no CPU, if the thread's list is free. */
 void upmu_thread_stopped(struct upmu_session *session);
 
 /*
- * Mark a session as started whose thread does not run: the next switch to the thread links it to the CPU.  Returns
- * UPMU_OK, or UPMU_ERR_BUSY (the thread's list is held elsewhere).
+ * Mark a session as started that is linked to no CPU, as its thread runs on none that the session may join.  A switch
+ * to the thread, or a tick, links the session.  Returns UPMU_OK, or UPMU_ERR_BUSY (the thread's list is held
+ * elsewhere).
  */
 enum upmu_status upmu_thread_start(struct upmu_session *session);
 
 /*
- * Link a session that is to be started to the CPU where its thread runs: the switch to the thread has left it out,
- * because it was stopped then.  Returns UPMU_OK (also if it is linked already), UPMU_ERR_WRONG_CPU (the thread does not
- * run here) or UPMU_ERR_BUSY (the list or the session is held elsewhere).  Inside a local bracket.
+ * Link a session that is to be started or changed to the CPU where its thread runs, if no switch and no tick has done
+ * so: it was stopped then, or is no candidate.  Returns UPMU_OK (also if it is linked here already), UPMU_ERR_WRONG_CPU
+ * (the thread does not run here, or the session may not join this CPU) or UPMU_ERR_BUSY (the list or the session is
+ * held elsewhere).  Inside a local bracket.
  */
 enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session);
 

@@ -108,7 +108,9 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
 
 /* ---- Candidates ---- */
 
-/* Returns how many sessions of the running thread without a limit wait here that share (1), or do not (0). */
+/*
+ * Returns how many candidates without a limit are here, of those that share (`shares` 1) or of those that do not (0).
+ */
 static unsigned count_candidates(const struct upmu_meter *meter, unsigned shares)
 {
     unsigned count = 0;
@@ -124,7 +126,7 @@ static unsigned kept_candidates(unsigned shares)
     return shares ? UPMU_KEPT_SHARING : UPMU_KEPT;
 }
 
-/* Link sessions of a list of the thread's started ones, and let them wait, until there are as many as are kept. */
+/* Link sessions of a list of the thread's started ones, and let them wait, until enough candidates are here. */
 static void fill_list(struct upmu_meter *meter, struct upmu_thread *thread, struct upmu_session *session,
                       uint64_t *now_ns)
 {
@@ -197,9 +199,9 @@ static void unlink_candidate(struct upmu_meter *meter, struct upmu_session *sess
 }
 
 /*
- * Unlink the sessions of the running thread in one list of meter->waiting whose tickets are above `last`, if others of
- * the thread are unlinked, and put them at the end of the thread's list; and unlink the last ones of those that are too
- * many.  The thread's list is held.
+ * Unlink candidates at the end of one list of meter->waiting, but for those with a limit: those with a ticket above
+ * `last`, which go to the end of the thread's list, and as many as are too many.  Nothing is done if there are not too
+ * many and no other session of the thread is unlinked.  The thread's list is held.
  */
 static void spare_list(struct upmu_meter *meter, struct upmu_thread *thread, unsigned shares, uint32_t last,
                        uint64_t *now_ns)

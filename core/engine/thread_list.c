@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of a thread's sessions: one of all its sessions, and lists of the started ones, one for each limit.
- * thread_join.c links sessions from them to a CPU.
+ * The lists of a thread's sessions: one of all its sessions, and two of the started ones for each limit, of those that
+ * share and those that do not.  thread_join.c links sessions from them to a CPU.
  */
 #include "core/util/bits.h"
 #include "core/engine/count.h"
@@ -46,7 +46,7 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
 
 /*
  * Put a session at the end of its list.  In the first session of a list, `before_started` is the last session, so that
- * the end is found without a walk.  NULL: the session is in no list.
+ * the end is found without a walk.  In a session that is in no list, `before_started` is NULL.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 {
@@ -107,12 +107,15 @@ void upmu_thread_forget(struct upmu_session *session)
 /* ---- Sessions that were passed over ---- */
 
 /*
- * A value of thread->passed, of 32 bits.  Those of SEVERAL_CPUS have the number of the CPU that could not hold the
- * lists, and are all set where several CPUs could not.  Of the others, bit n is set if a CPU of core type n could not.
+ * Bits of thread->passed: the number of the CPU that could not hold the lists, all set if several CPUs could not.  The
+ * four bits below it: bit n is set if a CPU of core type n could not.
  */
 #define SEVERAL_CPUS 0xfffffff0u
 
-/* Returns the number of a CPU, in the bits of SEVERAL_CPUS: a part of its address, which other CPUs do not have. */
+/*
+ * Returns the number of a CPU, in the bits of SEVERAL_CPUS: 28 bits of its address.  If two CPUs have the same number,
+ * a session of one is marked for what the other has passed over, too.
+ */
 static uint32_t passed_number(uintptr_t cpu)
 {
     return (uint32_t)(cpu >> 3) << 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Units at work: open and close, the CPU that drives a unit, how a unit is handed to another CPU, polls and ticks. */
+/* Units at work: open and close, the CPU that drives a unit, how a unit is handed to another CPU, polls, levels. */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -29,13 +29,11 @@ struct unit_call {
     struct upmu_meter *meter;
     upmu_bracket_work *work;
     void *argument; /* of `work` */
-    bool puts_down; /* meter->cpu becomes NULL after the work: no CPU drives the unit */
+    bool puts_down; /* meter->cpu becomes NULL after the work, unless that was refused: no CPU drives the unit */
     enum upmu_status status;
 };
 
-/*
- * Set the CPU that drives a unit, or NULL.  Release: the next CPU that drives the unit sees all that the last one did.
- */
+/* Set the driver of a unit, or NULL.  Release: the next CPU that drives the unit sees all that the last one did. */
 static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
 {
     __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
@@ -48,19 +46,16 @@ static void call_here(void *argument)
     uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_bracket_run(call->meter, call->work, call->argument);
-    /*
-     * Clear the driver before another call can begin on this CPU: two calls are never inside of the bracket at the same
-     * time.
-     */
+    /* Interrupts are still off: no other call can enter the unit's bracket on this CPU before the driver is cleared. */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
 }
 
 /*
- * Do work on a unit, in a bracket of the CPU that drives it.  `argument`: that of the work.  `puts_down`: after the
- * work no CPU drives the unit, unless the work was refused.  Returns the status of the work, UPMU_ERR_STATE if the
- * unit is not open, or the status with which the bracket was refused or the CPU not reached.
+ * Do work on a unit, in the unit's bracket, on the CPU that drives it.  `puts_down`: after the work no CPU drives the
+ * unit, unless the status is other than UPMU_OK and UPMU_ERR_PORT.  Returns the status of the work, UPMU_ERR_STATE if
+ * the unit is not open, that of upmu_bracket_enter(), or UPMU_ERR_WRONG_CPU if the CPU is not reached.
  */
 static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, void *argument,
                                              bool puts_down)
@@ -132,10 +127,7 @@ static void unlink_unit(struct upmu_unit *unit)
 
 /* ---- A register that several units of a package change, and that the last of them restores ---- */
 
-/*
- * Return the row of the register that several units of a package change, which is always the last one of the table;
- * UPMU_NO_ROW: there is none.
- */
+/* Return the row of this register, the last one of the unit's table; UPMU_NO_ROW: the unit has no such register. */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
     unsigned last = unit->meter.pmu->table->row_count - 1u;
@@ -143,10 +135,7 @@ static unsigned shared_row(const struct upmu_unit *unit)
     return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
-/*
- * If another open unit needs the register of shared_row(), too, give that unit the value that was found in the
- * register: that unit will restore it.
- */
+/* If another unit at work needs the register of shared_row(), give it the found value: that unit will restore it. */
 static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
@@ -159,9 +148,7 @@ static void pass_on_register(struct upmu_unit *unit)
         if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
             other->meter.bank.rows[k].address != bank->rows[row].address)
             continue;
-        /*
-         * Units only set bits of this register: the AND of the values that the two units found is the original value.
-         */
+        /* Units only set bits of this register: the AND of the values that the two found is the original value. */
         other->meter.bank.found[k] &= bank->found[row];
         upmu_bank_spare_row(bank, row);
         return;
@@ -237,10 +224,7 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/*
- * In the bracket of the CPU that is to drive a unit which sleeps: take its registers over as after a sleep, as their
- * values may be lost.  If that succeeds, link the unit to the CPU.
- */
+/* In the bracket of a unit that sleeps: take its registers over anew.  If that succeeds, link the unit to its CPU. */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_resume(meter, unused);
@@ -291,9 +275,9 @@ static void take_here(void *argument)
 }
 
 /*
- * Let a CPU drive a unit that no CPU drives.  The CPU does that itself: if it is not reached (UPMU_ERR_WRONG_CPU),
- * nothing has begun, and another CPU can be chosen.  A unit that sleeps is woken; if that fails, no CPU drives it, and
- * the status says why.
+ * Let a CPU drive a unit that no other CPU drives.  The CPU does that itself: if it is not reached
+ * (UPMU_ERR_WRONG_CPU), nothing has changed.  A unit that sleeps is woken; if its registers cannot be taken over, no
+ * CPU drives it, and the status says why.
  */
 static enum upmu_status take_unit(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
@@ -327,10 +311,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     return UPMU_ERR_WRONG_CPU;
 }
 
-/*
- * Hand a unit to another CPU, because `cpu`, which drives it, leaves or sleeps.  If no other CPU can take the unit, it
- * falls asleep.
- */
+/* Hand a unit to another CPU, because its driver `cpu` leaves or sleeps.  If no other can take it, the unit sleeps. */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
@@ -357,7 +338,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* no unit, or a call on another CPU, which the caller refuses */
+        return UPMU_OK; /* `cpu` drives no unit, or is not the executing CPU: the caller refuses that call */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -418,10 +399,7 @@ static UPMU_APART enum upmu_status refuse_opening(struct upmu_machine *machine, 
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
-/*
- * Refuse to open a box that is in use, or to initialise the CPU that drives it. machine->why gets the path of the box.
- * Returns UPMU_ERR_STATE.
- */
+/* Refuse with UPMU_ERR_STATE, because the unit of a box is open.  machine->why gets the path of the box. */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     (void)refuse_opening(machine, UPMU_ERR_STATE);
@@ -491,7 +469,7 @@ bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_uni
     return open;
 }
 
-/* Is a box one of the boxes of an open unit? */
+/* Does an open unit have this box? */
 static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     for (const struct upmu_unit *unit = machine->open_units; unit; unit = unit->next_open)
@@ -501,8 +479,8 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
 }
 
 /*
- * Are the `boxes` boxes from `info` on in the machine's list, of one type, die and L3, or one box of a CPU or core,
- * and is none of them part of an open unit?  Returns UPMU_OK, or why not, which machine->why has, too.
+ * May the `boxes` boxes from `info` on become a unit?  They must be in the machine's list, of one type, die and L3, and
+ * in no open unit; a box of a CPU or core must be alone.  Returns UPMU_OK, or the refusal, which machine->why gets.
  */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {
@@ -526,17 +504,14 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
-/*
- * Undo the mapping of a unit's boxes, and return `status`, which machine->why gets, too.  Not inlined: its stack is not
- * needed while the unit is opened.
- */
+/* Unmap the boxes of a unit whose opening failed, and return `status`.  machine->why gets it and a faulted address. */
 static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
 {
     struct upmu_why *why = &unit->meter.machine->why;
 
     unmap_boxes(unit);
     (void)upmu_why_refuse(why, status, unit->meter.pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
-    why->length = 0; /* no text was given */
+    why->length = 0; /* no text is refused: why->word, if set, is DEAF */
     why->address = unit->meter.bank.faulted;
     return status;
 }
@@ -618,7 +593,7 @@ static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
 
 /*
  * End a unit that no CPU drives: its sessions leave.  If registers were not restored when the unit fell asleep, a CPU
- * that can drive it restores them.  Returns UPMU_OK, or UPMU_ERR_PORT if registers stay as they are.
+ * that can drive it restores them.  Returns UPMU_OK, or UPMU_ERR_PORT if a register could not be restored.
  */
 static enum upmu_status end_asleep(struct upmu_unit *unit)
 {

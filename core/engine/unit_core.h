@@ -12,9 +12,10 @@
 #if UPMU_UNCORE
 
 /*
- * upmu_units_come(): a CPU begins to drive the open units that no CPU drives.  Function upmu_units_go(): a CPU leaves
- * or sleeps, and another CPU drives its units from now on, or they sleep.  To be called on that CPU.  Returns UPMU_OK
- * if each unit gave UPMU_OK, else the last other status; upmu_units_go() stops at UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU.
+ * upmu_units_come(): a CPU begins to drive the open units that no CPU drives and that it can access.  Function
+ * upmu_units_go(): a CPU leaves or sleeps, and another CPU drives its units from now on, or they sleep; on another CPU
+ * than `cpu` nothing is done.  Both return UPMU_OK if each unit gave UPMU_OK, else the last other status;
+ * upmu_units_go() stops at UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU.
  */
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
@@ -25,8 +26,8 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
 /*
- * Do work on each unit that the executing CPU drives, in the bracket of the unit.  Returns the first status that is not
- * UPMU_OK; *out_meter gets the meter of the unit that gave it.
+ * Do work on each unit in the list cpu->units of the executing CPU, in the bracket of the unit.  Returns the first
+ * status that is not UPMU_OK, with the meter of its unit in *out_meter; else UPMU_OK.
  */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
@@ -37,8 +38,8 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, 
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
 
 /*
- * Fold all running events of a unit.  If the call is so late that a counter may have wrapped twice, set `hole` of the
- * events.
+ * Fold all running events of a unit.  If they were folded last more than 2 * upmu_unit_poll_interval() ago, a counter
+ * may have gone all the way round: set `hole` of the events.
  */
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
@@ -61,7 +62,10 @@ bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_uni
 /* Give the units that a CPU drives the CPU's new work area for placements. */
 void upmu_units_use_work(struct upmu_cpu *cpu);
 
-/* Put a CPU into the machine's list of CPUs, from which the drivers of units are chosen, or take it out. */
+/*
+ * Put the executing CPU into the machine's list of CPUs, from which the drivers of units are chosen, and find out where
+ * it is; or take a CPU out of this list.
+ */
 void upmu_units_link(struct upmu_cpu *cpu);
 void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 

@@ -13,8 +13,8 @@
 #if UPMU_UNCORE
 
 /*
- * Hooks of a search, which the backend calls.  Interrupts are off during a hook, not during the whole search, which is
- * long; and a hook that maps memory may sleep, so they are on there.
+ * Functions of a search, which the backend calls.  Each one calls a hook of the port with interrupts off, as the whole
+ * search is too long for that; but mmio_map and mmio_unmap may sleep: interrupts are not switched off for them.
  */
 static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
@@ -25,8 +25,8 @@ static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
 }
 
 /*
- * Read an MSR.  One that no document promises for this CPU is read only where a fault is safe.  Returns false if the
- * MSR was not read, or faulted.
+ * Read an MSR.  If no document promises it for this CPU (not `promised`), it is read only where a fault is safe.
+ * Returns false if the MSR was not read, or faulted.
  */
 static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
@@ -107,7 +107,7 @@ static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu,
 
 /*
  * Returns the number of registers that a type needs, at most: a select and a value for each counter, also the fixed
- * one, filters, one that controls a box, and one that controls all boxes.
+ * one, filters, one that controls a box, and one that several types share.
  */
 static unsigned rows_of(const struct upmu_unit_type *type)
 {
@@ -131,9 +131,8 @@ static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struc
 }
 
 /*
- * Can the backend enable counters of this type by its enable_bit?  Bit 22 fits every style, bit 31 types whose only
- * enable bit is that of the select.  All other types must name none (0 or 0xff); types whose counters never stop need
- * none.
+ * Can the backend enable counters of this type by its enable_bit?  Bit 22 fits every style; besides, bit 31 fits
+ * UPMU_UNIT_SELECT; bit 0, and 0xff for no bit, fit the other styles.  UPMU_UNIT_FREE has no enable bits to be checked.
  */
 static bool has_switch(const struct upmu_unit_type *type)
 {
@@ -143,8 +142,8 @@ static bool has_switch(const struct upmu_unit_type *type)
 }
 
 /*
- * Can a type that the host describes be driven, so that counts are right and no register outside of it is written?
- * Checks that names are given, and that numbers and widths are in range.
+ * Is the description of a host's type complete and in range: names, style, space, numbers and widths of counters and
+ * registers, enable bit, freeze bits?  Offsets of registers are checked by upmu_uncore_clash().
  */
 static bool is_sound(const struct upmu_unit_type *type)
 {
@@ -162,9 +161,9 @@ static bool is_sound(const struct upmu_unit_type *type)
 }
 
 /*
- * Add the host's own devices (hook own_unit) to the list.  A device whose type is not sound, or whose names clash with
- * others, is left out: UPMU_ERR_UNSUPPORTED.  Returns UPMU_ERR_NO_SPACE at the first one for which the list has no
- * room.
+ * Add the host's own devices (hook own_unit) to the list.  A device whose type is not sound, or whose registers
+ * overlap, is left out: UPMU_ERR_UNSUPPORTED.  Returns UPMU_ERR_NO_SPACE at the first device for which the list has no
+ * room, or whose type has too many registers.
  */
 static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
 {
@@ -197,8 +196,8 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
 }
 
 /*
- * For the units from entry `first` on: give those without an address one made of package, die, L3 and number, and let
- * the host change them (hook show_unit) or hide them.  A hidden unit leaves the list.
+ * For the boxes from entry `first` on: give those without an address one made of package, die, L3 (0 where the type
+ * belongs to none) and number, and let the host change or hide them (hook show_unit).  A hidden box leaves the list.
  */
 static void show_units(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
 {
@@ -266,8 +265,8 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
     /*
-     * UPMU_ERR_NO_PMU: the processor is unknown.  Without a hypervisor, or if forced, the search succeeds all the same:
-     * the list gets the host's own units (hook own_unit) alone, if there are any.
+     * UPMU_ERR_NO_PMU: the backend found no unit, or did not search under a hypervisor.  If it searched, this is no
+     * error: the list has the host's own units (hook own_unit) alone, if there are any.
      */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;

@@ -16,8 +16,8 @@
 #if UPMU_UNCORE
 
 /*
- * Is `count` a 0 that is UNPROVEN (no counter was seen to move), and does the count of another die prove that counters
- * work?  It does unless it is exact and 0.  Then this die was idle, and its 0 is right.
+ * May `count`, a 0 that is UNPROVEN (no counter was seen to move), leave the quality of a sum as `other` has it?  Only
+ * an exact `other` of 0, such as a sum that is still empty, says nothing.  If both are UNPROVEN, the sum stays so.
  */
 static bool doubt_settled(const struct upmu_count *count, const struct upmu_count *other)
 {
@@ -145,8 +145,8 @@ static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
 }
 
 /*
- * Begin, end or read the region of each die, and add up their counts.  Stops at the first status that is not UPMU_OK,
- * and returns it.
+ * Begin, end or read the region of each open die, and add up their counts.  Stops at the first status that is not
+ * UPMU_OK, and returns it.  UPMU_ERR_STATE: no die is open.
  */
 static enum upmu_status visit_dies(struct upmu_uncore_region *dies, unsigned count, enum visit visit,
                                    struct upmu_count *counts, unsigned events)

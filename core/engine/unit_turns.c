@@ -47,7 +47,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* there is no clock: ticks tell */
 
     (void)unused;
-    /* Whether a counter went round twice cannot be seen: a part of the counts may be missing (`hole`). */
+    /* So late a counter may have gone all the way round, which its value does not show: counts may lack a part. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_count_mar(session);
@@ -70,7 +70,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
  */
 #define SLOWEST 64u
 
-/* Smooth a value: move *average by an eighth of the difference to `value`; by nothing if it is below 8. */
+/* Smooth a value: move *average by an eighth of its difference to `value`; a difference below 8 moves nothing. */
 static UPMU_APART void follow_average(uint32_t *average, uint32_t value)
 {
     if (value > *average)
@@ -107,7 +107,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* Update unit->tick_ns, the average time between two ticks, which is used where the host does not state it. */
+/* Update unit->tick_ns, the measured average time between two ticks. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
     uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;
@@ -136,7 +136,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         time_ticks(unit, now_ns);
     else
         passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
-    /* Poll the unit if it would be late at the next tick. */
+    /* Poll the unit if it would be late at the next tick; without a clock at each 16th tick at the latest. */
     if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
         (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);
@@ -146,7 +146,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     accesses = accesses_of(&meter->bank);
     now_ns = upmu_meter_now(meter);
     upmu_waiting_tick(meter);
-    if (accesses_of(&meter->bank) == accesses) /* no access: no session waited, and no set was due */
+    if (accesses_of(&meter->bank) == accesses) /* no access: what runs was not changed */
         return status;
     unit->rotations++;
     if (timed)

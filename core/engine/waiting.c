@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where there are not counters enough for all.  First come sessions of the CPU that do not share,
- * then sessions of the thread that do not share, last sharing sessions in the order of their tickets.
+ * Which sessions run where there are not counters enough for all.  A session of the CPU that does not share is refused
+ * at its start, or keeps its counters until it stops.  It waits only if its next set has no place, or if its counter is
+ * lent and another session of the CPU needs one.  Sessions of the thread that do not share get the other counters;
+ * sharing sessions, in the order of their tickets, get what both leave.
  *
- * Each call looks at a few sessions, however many wait.  After a failed search no place is searched for a session until
- * other sessions run beside it (upmu_program.refused).  waiting_tick.c has what a tick does.
+ * Each call looks at a few sessions, however many wait.  After a failed search no place is searched for a session that
+ * waits until other sessions run beside it (upmu_program.refused); with a domain it is, as other CPUs change claims.
+ * waiting_tick.c has what a tick does.
  */
 #include "core/engine/waiting.h"
 #include "core/util/apart.h"
@@ -180,8 +183,8 @@ enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session 
 #if UPMU_WORLDS
 
 /*
- * Does a session leave its counters for a session of the CPU?  A thread's session of guests does, and one whose first
- * event is lent (upmu_set_lend()).
+ * Does a session leave its counters for a session of the CPU?  A thread's session of guests does, and a session whose
+ * first event's counter is lent (upmu_set_lend()).
  */
 static bool session_yields(const struct upmu_session *session)
 {
@@ -243,8 +246,8 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     UPMU_STORE(session->error, UPMU_OK);
 #if UPMU_SHARING
     /*
-     * If the session has no place that is valid beside no other session, a start (`may_move`) searches one, so that no
-     * stop has to search.  A switch does not.
+     * If the session has no place that is valid on an idle PMU, a start (`may_move`) searches one, so that no stop has
+     * to search.  A switch does not.
      */
     if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !upmu_program_fits(meter, upmu_active(session), 0))
         upmu_placing_later(meter, session, find_spared(meter, session));
@@ -473,8 +476,8 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
         /*
-         * The session kept its claims and runs again on its counters, without a search.  Sessions that wait come at the
-         * next tick, on other counters.
+         * `where_it_was`: the session has kept its claims, and runs again on its counters without a search.  Sessions
+         * that wait get other counters, at the next tick.
          */
         if (where_it_was) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);

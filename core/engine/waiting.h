@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions that wait for counters: their lists, and the choice which of them run.  All functions: inside a bracket. */
+/*
+ * Sessions that wait for counters: their lists, and the choice which of them run.  All functions: inside a bracket;
+ * those of the lists also in a handler that interrupted none.
+ */
 #ifndef UPMU_CORE_WAITING_H
 #define UPMU_CORE_WAITING_H
 
@@ -13,7 +16,7 @@
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Give a session that is in no list the last turn of its meter. */
+/* Give a session that is in no list the next ticket of a meter, behind all others; 0 in a build without threads. */
 static inline void upmu_waiting_ticket(struct upmu_meter *meter, struct upmu_session *session)
 {
     session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
@@ -48,8 +51,8 @@ static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 
 /*
  * Start a session.  Sharing sessions are displaced for a session that does not share; `may_move`: running events may be
- * moved.  A session of a thread, or a sharing session, waits if it does not fit: that is UPMU_OK, too.  Else returns
- * why the session does not run.
+ * moved.  A session of a thread, or a sharing session, waits if it does not fit or is for another PMU: that is UPMU_OK,
+ * too.  Else returns why the session does not run.
  */
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
@@ -70,10 +73,10 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 #if UPMU_THREADS
 
 /*
- * Start a session that comes with its thread and has no valid placement.  `search`: search a place, unless a search
- * beside the same sessions has failed before.  Without a search the session begins to wait, from `now_ns` on.
- * `taken`: what upmu_waiting_taken() returned before the first of many sessions came.  Returns whether a place was
- * searched.
+ * Start a session that comes with its thread and has no valid placement.  `search`: search a place, unless too few
+ * counters are free or a search beside the same sessions has failed before.  Without a search the session begins to
+ * wait, from `now_ns` on.  `taken`: what upmu_waiting_taken() returned before the first of many sessions came.  Returns
+ * whether a place was searched.
  */
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint32_t taken,
                        uint64_t now_ns);
@@ -97,7 +100,7 @@ void upmu_waiting_fill(struct upmu_meter *meter, bool own);
 
 /* ---- For waiting_tick.c ---- */
 
-/* How many waiting sessions of a list a switch looks at, and how many that do not share a tick. */
+/* How many waiting sessions of one kind, sharing or not, a call looks at.  A tick looks at more sharing ones. */
 #define UPMU_WAITING_LOOKS 4u
 
 /* A walk by ticket over the sessions that wait here: those of the CPU, and those of the thread that runs here. */
@@ -110,7 +113,7 @@ static inline struct upmu_waiters upmu_waiters_of(const struct upmu_meter *meter
     return (struct upmu_waiters){meter->waiting[shares], meter->waiting[UPMU_WAIT_THREAD + shares]};
 }
 
-/* Returns the next session of a walk, or NULL.  It may leave its list afterwards. */
+/* Returns the next session of a walk, or NULL.  The session may leave its list before the next call. */
 static inline struct upmu_session *upmu_waiters_next(struct upmu_waiters *walk)
 {
     struct upmu_session *own = walk->own, *threads = walk->threads;
@@ -149,8 +152,9 @@ void upmu_waiting_end_turns(struct upmu_meter *meter);
 enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
- * Look at the first 4 sessions that wait and share (1), or do not (0).  For the first one for which a search is worth
- * it, search a place and start it there.  Returns whether there was such a session.
+ * Look at the first UPMU_WAITING_LOOKS sessions that wait, of those that share (`shares` 1) or of those that do not
+ * (0).  For the first one for which a search is worth it, search a place and start it there.  Returns whether there was
+ * such a session.
  */
 bool upmu_waiting_search(struct upmu_meter *meter, unsigned shares);
 

@@ -45,9 +45,9 @@ static void renew_session(struct upmu_meter *meter, struct upmu_session *session
 }
 
 /*
- * A tick: start waiting sessions that do not share, up to the first for which a search finds no place.  A session that
- * was looked at and still waits goes to the end of the list.  Returns whether a place may have been searched for the
- * last session that was tried.
+ * A tick: start waiting sessions that do not share, up to the first that cannot start, not counting those for another
+ * PMU.  A session that was looked at and still waits goes to the end of the list.  Returns whether a place may have
+ * been searched for any of them.
  */
 static bool admit_private(struct upmu_meter *meter)
 {
@@ -74,7 +74,7 @@ static bool admit_private(struct upmu_meter *meter)
 
 #if UPMU_SHARING
 
-/* How many sharing sessions that wait a tick looks at, and for how many sessions it searches a place. */
+/* How many sharing sessions that wait a tick looks at, and how many searches for places it makes for them. */
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
 
@@ -148,7 +148,7 @@ static void find_runners(struct selection *selection)
 
 /*
  * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that may have a place beside the sessions
- * on `kept`.  Others get a new ticket, which puts them at the end of the list.
+ * on `kept`.  Others get a new ticket, which puts them at the end of the list; dropped ones are left alone.
  */
 static void find_waiters(struct selection *selection)
 {
@@ -206,7 +206,7 @@ static bool place_chosen(const struct selection *selection, struct upmu_session 
 /*
  * Search a place for a waiter beside the chosen sessions and the sessions on the counters `later`.  The place is stored
  * in the waiter's set, and compiled.  Returns whether the waiter may be chosen.  If a place exists only where running
- * sessions move, it may be the first one chosen: `moves` is set, and it gets its place later.
+ * sessions move, the waiter may be chosen if no other session was: `moves` is set, and it gets its place later.
  */
 static UPMU_APART bool place_beside(struct selection *selection, struct upmu_session *session, uint32_t later)
 {
@@ -315,7 +315,7 @@ static void rotate_chosen(struct selection *selection)
 
 /*
  * Give the first `leavers` runners new tickets and put them behind the other runners.  The counters of these others are
- * noted in `later`.  Not inlined: a placement needs its stack.
+ * noted in `later`.  Not inlined: its stack is free during placements.
  */
 static UPMU_APART void renew_runners(struct selection *selection, unsigned leavers)
 {
@@ -334,7 +334,7 @@ static UPMU_APART void renew_runners(struct selection *selection, unsigned leave
 
 /*
  * Choose anew which sharing sessions run.  As many runners as there are waiters get new tickets, those with the lowest
- * tickets first.  Not inlined: other searches of a tick need its stack.
+ * tickets first.  Not inlined: its stack is free during other searches of a tick.
  */
 static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned searches)
 {
@@ -369,7 +369,8 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
 
 /*
  * Switch the sets that have had their time (UPMU_SET_TIME_SWITCH), as many as a plan has room for.  The next set comes
- * in the same plan.  If its session shares and other sharing sessions wait, it waits instead, at the end of the list.
+ * in the same plan.  If a session has counters and shares, and other sharing sessions wait, it waits instead, at the
+ * end of the list.
  */
 static void expire_sets(struct upmu_meter *meter)
 {

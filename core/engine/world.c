@@ -38,8 +38,8 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 /*
  * NetBurst: look at the counters of the world that is left, before (`closed` is false) and after they are closed.  An
  * overflow interrupts with the next event, or not at all if its counter was closed before: then the end of the bracket
- * handles it.  Where a close loses a carry, counts are added before it, and the little that came since is added after
- * it.
+ * handles it.  Where a close loses a carry, counts are added before it, and after it the base is corrected; the little
+ * that came in between is added then, too, but for events that sample.
  */
 static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
@@ -70,7 +70,7 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
     }
 }
 
-/* Returns `value` (of the enable register), with the enable bits of `open` set and those of `close` cleared. */
+/* Returns `value`, that of the enable register, with the enable bits of `open` set and those of `close` cleared. */
 static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
@@ -158,7 +158,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         return 0;
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
-    /* Read the register if the host may have changed bits in it, or if a fault has left it unknown. */
+    /* Read the register if it has bits of other software, or if its value is unknown. */
     if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 
