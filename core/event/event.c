@@ -73,7 +73,8 @@ struct encoder {
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* the present part: the one that is being translated; a refusal names it */
     const char *text;                  /* the text of `part` */
-    uint64_t value; /* the number given with `part`; UINT64_MAX: none, a value that no attribute accepts */
+    /* the number given with `part`; UINT64_MAX, which only raw words accept as a number, if there is none */
+    uint64_t value;
     /* the last part that may belong to a misspelt event name; NULL: no name is misspelt */
     const struct upmu_spec_part *near;
     uint32_t used;  /* bit i: attribute i of the text is part of the name, or gave a raw word or unit masks */

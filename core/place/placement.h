@@ -55,7 +55,8 @@ struct place_option {
 
 /* The parts of a shape. */
 #define OPTION_SLOTS 3u
-#define OPTION_BLOCKED 4u /* the option needs another value of a resource than users outside of this placement */
+/* the option needs a resource that users outside of this placement hold with another value, or do not share */
+#define OPTION_BLOCKED 4u
 /* the option has a helper without a counter of its own, which another request's counter must serve */
 #define OPTION_SERVED 8u
 #define OPTION_DORMANT 4  /* shift in `shape`: number of claims of a dormant slot */

@@ -33,7 +33,7 @@
  */
 #define RECORDS_MOST 64u
 
-/* From which format on a record names the counters whose it is, and no others. */
+/* From this format on a record names the counters whose record it is, and no others. */
 #define FORMAT_NAMED 3u
 
 static unsigned record_format(const struct upmu_pmu *pmu)
@@ -63,9 +63,9 @@ static uint32_t counters_of_bits(const struct upmu_pmu *pmu, uint32_t counters, 
 }
 
 /*
- * Let these counters store records, and no others that may.  In a guest none does: the hardware would store by an
- * address of the guest.  After a fault try once more.  Returns false after two: then meter->precise has all counters
- * that may still store records.
+ * Let these counters store records, and clear the bits of all others in meter->precise.  While a guest runs no counter
+ * stores any: the hardware would store by an address of the guest.  After a fault try once more.  Returns false after
+ * two: then meter->precise has all counters that may still store records.
  */
 static bool write_enable(struct upmu_meter *meter, uint32_t counters)
 {
@@ -217,7 +217,10 @@ void upmu_records_interrupt(struct upmu_meter *meter)
 
 /* ---- Plans ---- */
 
-/* An erratum's sequence runs events of its own on all counters; a plan with one takes all counters off. */
+/*
+ * A prelude (an erratum's sequence of writes) runs events of its own: a plan with one has all running counters in
+ * plan.leave, so no record of these events is stored.
+ */
 void upmu_records_leave(struct upmu_meter *meter)
 {
     uint32_t leaving = meter->precise & meter->plan.leave, stays = meter->precise & ~leaving;

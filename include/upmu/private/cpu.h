@@ -332,7 +332,7 @@ struct upmu_branch_unit {
 
 #if UPMU_PRECISE
 
-/* Counters with lower numbers than this may store records: they are in general counters and fixed ones. */
+/* Only counters with numbers below this can store records: general counters (0 to 15), and fixed ones (from 16 on). */
 #define UPMU_RECORD_COUNTERS 24u
 
 /* The memory for records of a CPU (upmu/precise.h), and which of the records are whose. */
@@ -361,7 +361,7 @@ struct upmu_cpu {
     struct upmu_meter meter; /* the CPU's own PMU at work */
     /* private */
     struct upmu_thread *current;        /* the thread that runs here, if it is monitored; else NULL */
-    /* late interrupts of upmu may come until this time (in 2^20 ns); without a clock: so many; 0: none */
+    /* late interrupts of upmu may come until this time (in 2^20 ns); without a clock: how many may come; 0: none */
     volatile uint32_t expected;
     volatile uint32_t interrupts;       /* number of interrupts answered UPMU_PMI_HANDLED since upmu_cpu_init() */
     struct upmu_session *pages;         /* list of running sessions that are published: linked by next_page */

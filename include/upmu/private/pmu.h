@@ -22,7 +22,7 @@
 /* number of Intel's counter of pipeline slots, of which top-down metrics are fractions */
 #define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3)
 
-/* The most rows, one for each register, of a register table; NetBurst has the longest, of 83. */
+/* The most rows, one for each register, of a register table of CPUs. */
 #define UPMU_REGISTERS 96
 #define UPMU_NO_ROW 0xffu
 

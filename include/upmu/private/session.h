@@ -181,7 +181,7 @@ struct upmu_set {
     uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
-/* A ring of samples' records, of variable length.  One writer (the handler), one reader. */
+/* A ring of samples' records, of variable length.  One writer (the handler, or a bracket), one reader. */
 struct upmu_ring {
     /* private */
     uint8_t *buffer;
