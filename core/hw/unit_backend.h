@@ -93,8 +93,9 @@ void upmu_uncore_count(struct upmu_uncore_seen *seen);
 /*
  * Add to the list the units of the executing CPU's die and, at the first call for the list, those in configuration
  * space and memory of all dies.  Registers are only read.  Added units have neither address nor name.  Returns UPMU_OK;
- * UPMU_ERR_NO_SPACE (the list is full; the units that fit are in it); UPMU_ERR_NO_PMU (no unit was added: the model is
- * unknown, or there is a hypervisor); UPMU_ERR_PORT (a table of discovery is damaged; other units are in the list).
+ * UPMU_ERR_NO_SPACE (the list is full; the units that fit are in it); UPMU_ERR_NO_PMU (the list is empty afterwards, or
+ * there is a hypervisor, without `force`); UPMU_ERR_PORT (seen->failure says what of the machine's own description was
+ * damaged or could not be read; the units that were found are in the list).
  */
 enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_unit_list *list);
 
