@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Domains: claims on the counters and resources that several CPUs share.  A claim word is taken and released by a
- * 32-bit compare-and-swap; only a CPU that holds the claim writes the register.
+ * 32-bit compare-and-swap.  Only a CPU that holds the claim writes the register, and the last CPU that leaves or
+ * sleeps, which restores it.
  */
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H

@@ -68,7 +68,7 @@ struct upmu_pmu {
     const char *title;                  /* name for display, "Intel Skylake"; may be empty without UPMU_NAMES */
     const struct upmu_backend *backend; /* functions of its family */
     const struct upmu_register_table *table; /* its registers */
-    /* built-in catalogue of its events; NULL: none, so only architectural and raw events */
+    /* built-in catalogue of its events, or of architectural ones; NULL: none, so only imported and raw events */
     const struct upmu_catalog *catalog;
     const struct upmu_catalog *imported; /* a catalogue that the host added, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */

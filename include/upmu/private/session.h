@@ -39,7 +39,7 @@ struct upmu_tally {
     bool ran;                   /* the counter has run for the event; of a cascade: the initiator has overflowed */
     bool hole;                  /* an unknown part is missing in the event's count, whose quality is PARTIAL */
     uint8_t scale; /* in `squares` and `products` of its upmu_estimate counts are shifted right by so many bits */
-    /* Properties of the event: they change with the event only. */
+    /* Properties of the event, which change with the event only; but for `lent` and `recorded`. */
     bool wide : 1;              /* slot[1] is a counter with the bits above those of `counter` */
     bool falls : 1;             /* a later count of the event can be lower than an earlier one (UPMU_ATTR_IN_TXCP) */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
@@ -54,8 +54,8 @@ struct upmu_tally {
     bool metric : 1;            /* the event is a byte of the register of top-down metrics, and no counter */
     bool lent : 1;              /* upmu_set_lend(): its counter is loaded with `total` + `reset` */
 #if UPMU_PRECISE
-    bool precise : 1;           /* samples precisely: its counter stores records, and only with one a sample is due */
-    bool recorded : 1;          /* of a precise event: its counter has stored a record that is not a sample yet */
+    bool precise : 1;           /* samples precisely: its counter stores records, and a sample is due if `recorded` */
+    bool recorded : 1; /* of a precise event: its counter has stored a record, or may have, that is not a sample yet */
 #endif
     uint16_t storm; /* overflows of the event in the throttle's window (one with lost periods counts 64 times) ... */
     uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */
