@@ -455,8 +455,9 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? It is
- * one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE, ANY).
+ * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? The
+ * part is one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE,
+ * ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {

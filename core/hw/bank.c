@@ -515,10 +515,11 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
 }
 
 /*
- * When the host gives a counter back that it has stopped: keep it from running after the restore.  It would run if its
- * enable bit, its select and on P6 the bit that enables all counters got their found values (or, where none is found,
- * those that they have now).  Then its enable bit is cleared in the found value; a register that is the select, too,
- * gets its idle value there.  Counters that run now are left alone, and metrics, which share one enable bit.
+ * When the host gives a counter back that it has stopped: keep it from running after the restore.  The counter would
+ * run if its enable bit, its select and on P6 the bit that enables all counters got their found values (or, where none
+ * is found, those that they have now).  Then its enable bit is cleared in the found value; a register that is the
+ * select, too, gets its idle value there.  Counters that run now are left alone, and metrics, which share one enable
+ * bit.
  */
 static void keep_stopped(struct upmu_bank *bank, unsigned index)
 {
@@ -1552,8 +1553,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 #if UPMU_CLEAR
 
 /*
- * Clear the library's bits of a register with a shadow, whatever the shadow says.  They are cleared in the found value
- * first, so the write reads the register only where it has bits of other software.
+ * Clear the library's bits of a register with a shadow, whatever the shadow says.  The bits are cleared in the found
+ * value first, so the write reads the register only where it has bits of other software.
  */
 static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
 {

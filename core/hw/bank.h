@@ -53,10 +53,10 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
 
 /*
  * After upmu_bank_find(), on a unit: note that other software uses the counters `kept`, and stop all others but
- * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  What was found in a register of several boxes
- * is the OR of their values.  So selects, filters, box control and enable register (UPMU_UNIT_GLOBAL) of several boxes
- * are left idle at the end, not restored; but selects and enable bits of `kept` and, if `kept` is not 0, filters are
- * left alone.  Returns false where a write faulted.
+ * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  The found value of a register of several
+ * boxes is the OR of their values.  So selects, filters, box control and enable register (UPMU_UNIT_GLOBAL) of several
+ * boxes are left idle at the end, not restored; but selects and enable bits of `kept` and, if `kept` is not 0, filters
+ * are left alone.  Returns false where a write faulted.
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 
@@ -232,8 +232,8 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
 /*
  * Return those of `counters` that are open and count user mode alone, on a PMU that says so by a bit of the select
- * (kernel_select) and if the library runs in kernel mode (upmu_port.in_kernel_mode).  They stand still while the
- * library runs, and may be written without a stop.
+ * (kernel_select) and if the library runs in kernel mode (upmu_port.in_kernel_mode).  These counters stand still while
+ * the library runs, and may be written without a stop.
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
 

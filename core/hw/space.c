@@ -5,7 +5,10 @@
 
 #if UPMU_UNCORE
 
-/* How often a register that changes meanwhile is looked at in one read.  Its low half wraps once in seconds. */
+/*
+ * How often a register that changes meanwhile is looked at in one read.  The low half of a counter wraps once in
+ * seconds.
+ */
 #define LOOKS 3u
 
 /*

@@ -24,7 +24,7 @@
  */
 #define PLACE_ROUNDS 20000u
 
-/* Does upmu_placement_try() look for a place before a search? That saves time if there are many counters. */
+/* Does upmu_placement_try() look for a place before a search? The pass saves time if there are many counters. */
 #define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH)
 
 /* The number of decisions of a search that can be for a claim; further decisions are for single options. */

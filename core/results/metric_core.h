@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of derived metrics. It is defined in events/metric_data.c, which tools/catalog_metrics.py makes. */
+/* The table of derived metrics. The table is defined in events/metric_data.c, which tools/catalog_metrics.py makes. */
 #ifndef UPMU_CORE_METRIC_CORE_H
 #define UPMU_CORE_METRIC_CORE_H
 

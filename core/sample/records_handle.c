@@ -2,17 +2,17 @@
 /*
  * Precise samples: what the engine calls in plans and interrupts (core/sample/records_core.h).
  *
- * A counter that stores a record gets from the hardware the value with which it counts on as if nothing had happened:
- * 1 or 0 (upmu_backend.value_after_record).  So its value passes zero as that of any sampling counter, its count needs
- * no correction, and an overflow is taken as any other.  But the record decides, and not the value: an overflow whose
+ * A counter that stores a record gets from the hardware the value with which it counts on as if nothing had happened: 1
+ * or 0 (upmu_backend.value_after_record).  So its value passes zero as that of any sampling counter, its count needs no
+ * correction, and an overflow is taken as any other.  But the record decides, and not the value: an overflow whose
  * record has not come yet is left alone.
  *
  * The buffer is read from its begin at each look, and only begins anew when no counter can store a record.  A plan may
  * look while other counters run: it takes the records of those that leave.  The place from which on records of a
  * counter belong to its event (`since`) keeps events apart that have the counter one after the other.
  *
- * What the hardware has written is input: core/sample/precise.c compares each size, the number of records is limited,
- * and after a record that cannot be read all events whose records may be lost go on without a sample.
+ * The bytes that the hardware has written are input: core/sample/precise.c compares each size, the number of records is
+ * limited, and after a record that cannot be read all events whose records may be lost go on without a sample.
  */
 #include "core/sample/records_core.h"
 #include "core/util/apart.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of machines and CPUs, whole so that a host can place them in .bss or per-CPU memory.  What a host may
- * read of them stands in upmu/upmu.h and upmu/cpu.h; the library writes them.
- * tests/build/owners.tsv names the file that assigns each field.
+ * The structures of machines and CPUs, whole so that a host can place them in .bss or per-CPU memory.  The library
+ * writes them; upmu/upmu.h and upmu/cpu.h say what a host may read.  tests/build/owners.tsv names the file that assigns
+ * each field.
  */
 #ifndef UPMU_PRIVATE_CPU_H
 #define UPMU_PRIVATE_CPU_H
@@ -353,9 +353,9 @@ struct upmu_records {
 #endif
 
 /*
- * A logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init() to upmu_cpu_fini(),
- * and upmu_cpu_init() must not be called again before that: it would take counters of running sessions for the
- * firmware's.
+ * A logical CPU.  Zero it before its first use (.bss is zero).  The structure must stay from upmu_cpu_init() to
+ * upmu_cpu_fini(), and upmu_cpu_init() must not be called again before that: it would take counters of running sessions
+ * for the firmware's.
  */
 struct upmu_cpu {
     struct upmu_meter meter; /* the CPU's own PMU at work */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of sessions and threads, whole so that a host can place them.  What a host may read of them stands in
- * upmu/upmu.h, upmu/set.h and upmu/format.h; the library writes them.  tests/build/owners.tsv
- * names the file that assigns each field.
+ * The structures of sessions and threads, whole so that a host can place them.  The library writes them; upmu/upmu.h,
+ * upmu/set.h and upmu/format.h say what a host may read.  tests/build/owners.tsv names the file that assigns each
+ * field.
  */
 #ifndef UPMU_PRIVATE_SESSION_H
 #define UPMU_PRIVATE_SESSION_H
@@ -307,7 +307,7 @@ struct upmu_thread {
     uint32_t passed;               /* number of a CPU that could not hold the lists as the thread came; 0: none */
 };
 
-/* What upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */
+/* Values that upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */
 struct upmu_region_begun {
     /* private */
     uint64_t count[UPMU_SET_EVENTS];
