@@ -44,8 +44,8 @@ struct upmu_tally {
     bool falls : 1;             /* a later count of the event can be lower than an earlier one (UPMU_ATTR_IN_TXCP) */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
     /*
-     * the handler does less: the event samples, not precisely, on one counter, with a fixed period without limits; there
-     * is a clock, and overflows switch no set
+     * the handler does less: the event samples, not precisely, on one counter, with a fixed period without limits;
+     * there is a clock, and overflows switch no set
      */
     bool ordinary : 1;
     bool cascades : 1;          /* a cascade: the counter slot[1], the initiator, starts `counter` when it overflows */
