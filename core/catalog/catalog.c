@@ -2,9 +2,9 @@
 /*
  * Event catalogues: find the id of an event's name, and write the name of an id. Pure; called to encode events. A text
  * that is looked up is case-folded: letters become lower case, and - . : _ become one separator. The hash of the result
- * gives one row or alias of the catalogue, whose name is compared with the text. Names of unit masks may follow the
- * name of a row with unit masks. So the part of the text before a separator is also looked up, if its length and its
- * hash may be those of such a row's name.
+ * gives one row or alias of the catalogue (and others whose case-folded names are equal), whose name is compared with
+ * the text. Names of unit masks may follow the name of a row with unit masks. So the part of the text before a
+ * separator is also looked up, if its length and its hash may be those of such a row's name.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -51,8 +51,8 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 }
 
 /*
- * Does the case-folded text begin with the `count` letters of `text`? Eight letters are compared at a time; the last
- * eight may overlap the eight before.
+ * Does the case-folded text `folded` begin with the first `count` letters of `text`, whatever their case? Eight letters
+ * are compared at a time; the last eight may overlap the eight before.
  */
 static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {

@@ -15,8 +15,8 @@
 
 /*
  * The numbers by which the architectural catalogue identifies its events: event, unit mask and modifiers, placed as in
- * the select of a counter of Intel (SDM vol 3, 20.2.1.2). Backends translate these numbers to events of their CPUs. A
- * guest and its host identify events by the same numbers.
+ * the select of a counter of Intel (SDM vol 3, 20.2.1.2). Backends translate these numbers to events of their CPUs; the
+ * backend of paravirtual PMUs translates them to the generic events of upmu/paravirt.h.
  */
 #define UPMU_WORD_CYCLES 0x003cu
 #define UPMU_WORD_INSTRUCTIONS 0x00c0u

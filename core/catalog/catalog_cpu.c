@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues: which CPUs a catalogue is for, and of which PMU.  Pure; called when a PMU is detected or chosen by
- * name.
+ * Event catalogues: which CPUs a catalogue is for, of which PMU, and which catalogue of a PMU has an id.  Pure; called
+ * when a PMU is detected, chosen by name or given an imported catalogue, and when events are encoded or named.
  */
 #include "core/util/mem.h"
 #include "core/hw/backend.h"

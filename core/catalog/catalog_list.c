@@ -156,8 +156,9 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
 }
 
 /*
- * Return the unit masks (bit n: mask n) of the group that begins with mask `first` that together give the value that
- * `row`, an encoding, has in those bits of its unit mask or payload that any mask of the group has.
+ * Find unit masks of the group that begins with mask `first` whose bits, ORed, are equal to those of `row`, an
+ * encoding. Only bits of the unit mask or payload that some mask of the group has are compared. Returns the masks (bit
+ * n: mask n); if none fit exactly, masks that give some of the bits: the caller compares the whole event.
  */
 static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
                             const struct upmu_row *row)

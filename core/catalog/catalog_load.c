@@ -36,8 +36,8 @@ static uint32_t file_checksum(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Do all members from `first` to `first` + `count` - 1 (rows or aliases) have a name that exists in the file? That the
- * names are in order is checked in names_lead_back(): a listing leaves out names that do not ascend.
+ * Do all members from `first` to `first` + `count` - 1 (rows or aliases) have a name that exists in the file? The order
+ * of the names is checked in names_lead_back(): a listing leaves out names that do not ascend.
  */
 static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {

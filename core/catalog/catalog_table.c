@@ -289,7 +289,9 @@ static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, 
     unsigned end = count + (alias && wide ? rows + 1 : 0);
     const uint8_t *high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, end << wide);
 
-    /* `high` is the address of the FFFFh (FFh) behind the list. It is the header's if the list is outside the file. */
+    /*
+     * `high` is the address of the FFFFh (FFh) behind the list, or that of the header if the list is outside the file.
+     */
     *out_count = high == catalog->byte ? 0 : count;
     return high - (*out_count << wide);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packed form of event catalogues: sections, names, rows, unit masks (docs/CATALOGUES.md).  Every read begins at an
- * address that upmu_section_at() or upmu_section_here() gives, so that no read leaves the file, whatever its bytes are.
+ * The packed form of event catalogues: sections, names, rows, unit masks (docs/CATALOGUES.md).  Each read is in a
+ * header that was checked, or begins within the reach of an entry that upmu_section_at() or upmu_section_here() gives.
+ * So no read leaves the file, whatever bytes follow the headers.
  */
 #ifndef UPMU_CORE_CATALOG_TABLE_H
 #define UPMU_CORE_CATALOG_TABLE_H
@@ -23,7 +24,10 @@ enum upmu_catalog_shared {
      * of each row with unit masks: its set, which is the packed form of its unit masks; struct upmu_masks walks in it
      */
     UPMU_SHARED_SETS = UPMU_SECTION(18, 1, 1290),
-    /* names; first byte: bits 7:5: codes shared with the name before, bits 3:0: number of own codes; then own codes */
+    /*
+     * names; first byte: bits 7:5: codes shared with the name before, bit 4: other style, bits 3:0: number of own codes
+     * (15: the next byte has the number); then own codes
+     */
     UPMU_SHARED_NAMES = UPMU_SECTION(21, 1, 1290),
     /*
      * the dictionary: for each code 2 bytes, bits 9:0: where its text is in the section, 15:13: 8 - its length; texts

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of the backends in this build, and finding the PMU and the catalogue of a name. No other file of the core
- * names a backend.
+ * The list of the backends of CPUs in this build, and finding the PMU and the catalogue of a name. No other file of the
+ * core names one of them.
  */
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
@@ -111,9 +111,9 @@ const char *upmu_pmu_known(unsigned index)
 }
 
 /*
- * Set pmu->catalog to the built-in catalogue that names the PMU's CPU (family, model, stepping, core type); else to the
- * one with the PMU's name; else to the one that the backend names; else, on x86, to "ix86arch", which has the
- * architectural events; else to NULL.
+ * Set pmu->catalog to the built-in catalogue that names the PMU's CPU (upmu_catalog_serves()); else to the one with the
+ * PMU's name; else to the one that the backend names; else, on x86, to "ix86arch", which has the architectural events;
+ * else to NULL.
  */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {

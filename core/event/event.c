@@ -73,7 +73,8 @@ struct encoder {
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* the present part: the one that is being translated; a refusal names it */
     const char *text;                  /* the text of `part` */
-    uint64_t value; /* the number given with `part`; UINT64_MAX: none, a value that no attribute accepts */
+    /* the number given with `part`; UINT64_MAX, which only raw words accept as a number, if there is none */
+    uint64_t value;
     /* the last part that may belong to a misspelt event name; NULL: no name is misspelt */
     const struct upmu_spec_part *near;
     uint32_t used;  /* bit i: attribute i of the text is part of the name, or gave a raw word or unit masks */
@@ -454,8 +455,9 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? It is
- * one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE, ANY).
+ * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? The
+ * part is one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE,
+ * ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {

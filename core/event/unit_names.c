@@ -296,9 +296,9 @@ static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, c
 }
 
 /*
- * Return the path that an event's text gave. It is the end of the path of the first unit that the text named, without
- * the last component if the text had no number; event->flags1 / 2 is its length. Length 0: the text gave no path, or
- * the list has no such unit, because the event was encoded with an older list.
+ * Return the path that an event's text gave. This path is the end of the path of the first unit that the text named,
+ * without the last component if the text had no number; event->flags1 / 2 is its length. Length 0: the text gave no
+ * path, or the list has no such unit, because the event was encoded with an older list.
  */
 static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
 {

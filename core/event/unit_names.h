@@ -40,8 +40,9 @@ void upmu_unit_spell(struct upmu_text *out, const struct upmu_unit_type *type, u
 
 /*
  * Find the next unit in the list, from index `*cursor` on, that a path names, and move the cursor behind it; false: no
- * unit is left. Begin with 0. With a path that has no number, all boxes of one type on one die are one result:
- * out_found->unit is the first of them, out_found->boxes their number.
+ * unit is left. Begin with 0. With a path that has no number, boxes of one type that stand side by side, and that a CPU
+ * can drive as one (on one die and last-level cache), are one result: out_found->unit is the first of them,
+ * out_found->boxes their number.
  */
 bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t length, unsigned *cursor,
                     struct upmu_unit_found *out_found);

@@ -25,7 +25,10 @@ static inline bool upmu_why_asks_attribute(const struct upmu_why *why)
     return (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || why->status == UPMU_ERR_NO_SUCH_MASK) && why->length < 3;
 }
 
-/* Store in *why that the host has not set a hook, whose name is the refused word. Returns UPMU_ERR_HOOK_MISSING. */
+/*
+ * Store in *why that the host has not set a hook, or has not made a call (upmu_cpu_use_records()): the refused word is
+ * its name. Returns UPMU_ERR_HOOK_MISSING.
+ */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
 
 /* Do as upmu_why_hook() for machine->why; where UPMU_WHY_TEXT is 0, only return UPMU_ERR_HOOK_MISSING. */

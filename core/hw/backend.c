@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that several backends call, or offer as their own: reading leaves of CPUID, attributes that several PMUs
- * have, events that can have any counter.  Pure.  core/event/backends.c, which lists all backends, may call these
- * functions, not they it.
+ * have, events that can have any counter.  Pure.  core/event/backends.c, which lists all backends, may call functions
+ * of this file, and none of them calls that file.
  */
 #include "core/hw/backend.h"
 #include "core/util/mem.h"

@@ -150,7 +150,8 @@ struct upmu_text;
 
 /* Flags of upmu_backend.render. */
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* let an overflow of the event request an interrupt */
-#define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core: upmu_backend.thread returns 1 */
+/* upmu_backend.thread did not return 0: on NetBurst the CPU is the second hyper-thread of its core */
+#define UPMU_RENDER_THREAD1 (1u << 1)
 
 /*
  * Flag in struct upmu_row.flags of the encoder's copy of a row, in no catalogue: the event's name is not in the
@@ -169,11 +170,17 @@ struct upmu_backend {
     const char *name;
     uint8_t vendor; /* the vendor of the CPUs that this backend drives: 0 (Intel) or UPMU_VENDOR_… */
 
-    /* Fill in *out_pmu for the executing CPU, all but `backend`.  Returns false: no PMU that this backend knows. */
+    /*
+     * Fill in *out_pmu for the executing CPU, all but `backend`, `catalog`, `imported` and `index`.  Returns false: no
+     * PMU that this backend knows.
+     */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
 #if UPMU_NAMES
-    /* Fill in *out_pmu for a model by name, all but `backend`.  names(i): the name of model i; NULL after the last. */
+    /*
+     * Fill in *out_pmu for a model by name, all but `backend` and `catalog`.  Returns false: the backend knows no such
+     * model.  names(i): the name of model i; NULL after the last.
+     */
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
@@ -189,9 +196,10 @@ struct upmu_backend {
      */
     const char *prefixes;
     /*
-     * Apply one attribute of a specification, such as "c=2", to an event that is being encoded.  `name` is in the
-     * caller's text, where '=' and the text of the value follow.  `value` is NULL if no value was given, and UINT64_MAX
-     * if the text is no number.  Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE or _CONTRADICTION.
+     * Apply one attribute of a specification, such as "c=2", to an event that is being encoded.  `value` is NULL if no
+     * value was given, and UINT64_MAX if its text is no number: then '=' and this text follow `name` in the caller's
+     * text.  Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION, _UNSUPPORTED, or _NOT_PRECISE (no
+     * counter of the PMU samples precisely at this level).
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);
@@ -214,8 +222,8 @@ struct upmu_backend {
      */
     const char *(*unit_name)(unsigned number);
     /*
-     * Append, as text, the attributes of an event that its catalogue row does not contain: ":u:c=2".  `row` is NULL for
-     * a raw event, which has none.
+     * Append, as text, the attributes of an event that its catalogue row does not contain: ":u:c=2".  A raw event has
+     * no row: for such an event *row must not be read.
      */
     void (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                    struct upmu_text *out);
@@ -228,13 +236,13 @@ struct upmu_backend {
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
     /*
-     * Return a number of the executing CPU on which registers or claims depend: of a hyper-thread in its core, 0 or 1,
-     * or of AMD's core in its node.  May read CPUID alone.  NULL: the number is always 0.
+     * Return a number of the executing CPU on which registers or claims depend.  NetBurst: that of the hyper-thread in
+     * its core, 0 or 1.  AMD: the APIC id of CPUID leaf 1.  May read CPUID alone.  NULL: the number is always 0.
      */
     unsigned (*thread)(const struct upmu_detection *detection);
 
     /*
-     * Describe the i-th way to run an event on hyper-thread `thread` of a core (upmu_backend.thread); the best way is
+     * Describe the i-th way to run an event on a CPU for which upmu_backend.thread returns `thread`; the best way is
      * the first.  For UPMU_ATTR_CASCADE slot 0 is the target, slot 1 the initiator.  Returns false: there is no i-th
      * way.
      */

@@ -44,7 +44,7 @@ static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
     return (bank->state[row] & state) == state;
 }
 
-/* Is it the bank of a dry run (upmu_bank_pretend())? */
+/* Is this the bank of a dry run (upmu_bank_pretend())? */
 static inline bool is_dry(const struct upmu_bank *bank)
 {
     return UPMU_DRY_RUN && bank->dry;
@@ -263,7 +263,7 @@ static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address
 
 /*
  * Write the register of a row.  If the class has two addresses, of which one sets bits and the next one clears them,
- * only the bits of `changed` are sent: first those to clear.  Inverted bits are inverted.
+ * only the bits of `changed` are sent: first those to clear.  Bits in class->inverted are sent inverted.
  */
 static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
@@ -515,10 +515,11 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
 }
 
 /*
- * When the host gives a counter back that it has stopped: keep it from running after the restore.  It would run if its
- * enable bit, its select and on P6 the bit that enables all counters got their found values (or, where none is found,
- * those that they have now).  Then its enable bit is cleared in the found value; a register that is the select, too,
- * gets its idle value there.  Counters that run now are left alone, and metrics, which share one enable bit.
+ * When the host gives a counter back that it has stopped: keep it from running after the restore.  The counter would
+ * run if its enable bit, its select and on P6 the bit that enables all counters got their found values (or, where none
+ * is found, those that they have now).  Then its enable bit is cleared in the found value; a register that is the
+ * select, too, gets its idle value there.  Counters that run now are left alone, and metrics, which share one enable
+ * bit.
  */
 static void keep_stopped(struct upmu_bank *bank, unsigned index)
 {
@@ -672,7 +673,7 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
 
 #if UPMU_FIRMWARE
 
-/* Returns the bits of a row that say what the host's counters (bank->others) do: the host may have changed them. */
+/* Returns the bits of a row that say what counters of other software (bank->others) do: it may have changed them. */
 static UPMU_APART uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -717,8 +718,8 @@ static inline uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 #endif
 
 /*
- * Read a register into its shadow: all of it if it is unknown or has bits that upmu does not own, else only the bits of
- * counters of the host.
+ * Read a register into its shadow: all of it if it is unknown or (but for a dry run) has bits that upmu does not own,
+ * else only the bits of counters of other software.
  */
 static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 {
@@ -1358,9 +1359,9 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * Do all boxes of a unit answer?  Asked before they are restored: a box that is gone drops what is written to it, and
- * has its old registers when it answers again.  MSRs are not asked: a write of one would fault.  Found out by reading
- * one register that all boxes have.
+ * Do all boxes of a unit answer a read of one register that all of them have?  A restore of a box that is gone would be
+ * lost: the box drops what is written to it, and has its old registers when it answers again.  True for boxes of MSRs,
+ * where a write of a box that is gone would fault.
  */
 static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
 {
@@ -1552,8 +1553,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 #if UPMU_CLEAR
 
 /*
- * Clear the library's bits of a register with a shadow, whatever the shadow says.  They are cleared in the found value
- * first, so the write reads the register only where it has bits of other software.
+ * Clear the library's bits of a register with a shadow, whatever the shadow says.  The bits are cleared in the found
+ * value first, so the write reads the register only where it has bits of other software.
  */
 static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
 {
@@ -1639,8 +1640,8 @@ bool upmu_bank_clear(struct upmu_bank *bank, bool alone)
 /* ---- Writes by which a handler stops counters, and lets them run again ---- */
 
 /*
- * Store in *out_value the shadow of a register, with the bits of the host's counters as the register has them now.  Not
- * inlined: the handler's stack is short.
+ * Store in *out_value the shadow of a register, with the bits of counters in bank->others as the register has them now.
+ * Not inlined: the handler's stack is short.
  */
 static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
@@ -1668,7 +1669,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t closed = upmu_bank_take_gates(bank, &keep_closed, row);
         uint64_t mine = upmu_bank_take_gates(bank, &counters, row), value = bank->shadow[row];
 
-        /* The bits of the host's counters are read now, so that no old value of them is written. */
+        /* The bits of other software's counters are read now, so that no old value of them is written. */
         if (UPMU_FIRMWARE && row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
             fine = false;
             continue;

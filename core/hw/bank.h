@@ -4,8 +4,8 @@
  *
  * A change of configuration is upmu_bank_load() (close counters, load registers) followed by upmu_bank_gate() (open);
  * between the two the caller reads or loads counters.  After a register fault the counters that the register concerns
- * stay closed, the register is unknown, and bank->faulted has its address.  Functions that access registers return
- * false where one faulted.
+ * stay closed, the register is unknown, and bank->faulted has its address.  A function that accesses registers returns
+ * false where one faulted, unless its comment says otherwise.
  */
 #ifndef UPMU_CORE_BANK_H
 #define UPMU_CORE_BANK_H
@@ -23,9 +23,12 @@
 #define UPMU_ROW_SHADOWED (1u << 3)  /* the register has a shadow; only such a register can be KNOWN or PUT_OFF */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be accessed at all */
 
-/* the register has bits that upmu does not own: they are read before each write, and written back */
+/*
+ * the register has bits that upmu does not own: a local call reads them before it changes other bits, and writes them
+ * back; a handler writes them as the shadow has them
+ */
 #define UPMU_ROW_MIXED (1u << 5)
-#define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters in bank->others: the host may change these bits */
+#define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters in bank->others: other software may change these bits */
 #define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain have this register, too */
 
 /* upmu_bank.gates: where the enable bits of the counters are.  ANY: neither of the other two. */
@@ -50,10 +53,10 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
 
 /*
  * After upmu_bank_find(), on a unit: note that other software uses the counters `kept`, and stop all others but
- * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  What was found in a register of several boxes
- * is the OR of their values.  So at the end their selects, filters, box control and enable register (UPMU_UNIT_GLOBAL)
- * are left idle, not restored; but selects and enable bits of `kept` and, if `kept` is not 0, filters are left alone.
- * Returns false where a write faulted.
+ * free-running ones.  If `kept` is 0, boxes that have a reset are reset.  The found value of a register of several
+ * boxes is the OR of their values.  So selects, filters, box control and enable register (UPMU_UNIT_GLOBAL) of several
+ * boxes are left idle at the end, not restored; but selects and enable bits of `kept` and, if `kept` is not 0, filters
+ * are left alone.  Returns false where a write faulted.
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 
@@ -118,8 +121,9 @@ void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
 
 /*
- * Take counters back that the host had reserved.  Their enable bits are cleared in the shadow, and all their registers
- * become unknown.  A counter that the host has stopped will not run after upmu_bank_restore(), either.
+ * Take counters back that the host had reserved.  Their enable bits are cleared in the shadow, and their selects, gate
+ * registers and auxiliary registers become unknown.  A counter that the host has stopped will not run after
+ * upmu_bank_restore(), either (but for metrics, which share one enable bit).
  */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
@@ -170,7 +174,7 @@ void upmu_bank_leave(const struct upmu_bank *bank);
 
 /*
  * At take-over: read each reachable register whose class has `found` set, and store its value in bank->found (unless
- * that has a value which is still to be restored) and in the shadow.
+ * that has a value which is still to be restored) and, if the register has a shadow, there.  Ends at the first fault.
  */
 bool upmu_bank_find(struct upmu_bank *bank);
 
@@ -192,7 +196,8 @@ bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsign
 
 /*
  * Write a register with its bits of `mask` as in `value` and the others as they were, also if nothing changes.  A
- * select that has the gate of a counter in `opening` is not written here, but by upmu_bank_gate().
+ * select that has the gate of a counter in `opening`, or is a unit's whose boxes run, gets only a shadow here:
+ * upmu_bank_gate() writes it.
  */
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
 
@@ -219,7 +224,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 /* Close those of `counters` whose gate is open or unknown.  No register is accessed if all are known to be closed. */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 
-/* Store in bank->others which counters are the host's: the host may change their registers at any time. */
+/* Store in bank->others which counters other software (the host, or foreign) has: it may change their registers. */
 void upmu_bank_others(struct upmu_bank *bank, uint32_t counters);
 
 /* Return those of `counters` whose gate is open by the shadow, or in a register that is unknown. */
@@ -227,8 +232,8 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
 /*
  * Return those of `counters` that are open and count user mode alone, on a PMU that says so by a bit of the select
- * (kernel_select) and if the library runs in kernel mode (upmu_port.in_kernel_mode).  They stand still while the
- * library runs, and may be written without a stop.
+ * (kernel_select) and if the library runs in kernel mode (upmu_port.in_kernel_mode).  These counters stand still while
+ * the library runs, and may be written without a stop.
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
 
@@ -291,8 +296,9 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
 bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter);
 
 /*
- * Read each known register and compare the bits that are the library's with the shadow.  Returns the first row that
- * differs, or whose read faulted (*out_fault is true then); UPMU_NO_ROW: there is none.
+ * Read each register that is known and has a found value, and compare the bits that are the library's with the shadow.
+ * Selects that are put off, and write-only registers of units, are left out.  Returns the first row that differs, or
+ * whose read faulted (*out_fault is true then); UPMU_NO_ROW: there is none.
  */
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
 
@@ -307,9 +313,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
 /*
  * Stop the PMU of a CPU, whatever it does: write 0 to each register of its table that can be written, gates first, and
- * acknowledge overflows.  Left alone are bits that upmu does not own, bits of counters in bank->others, and, if `alone`
- * is false, registers that other CPUs see, too.  From now on the written values are the found ones.  Returns false
- * where a register faulted: bank->faulted is the address of the first one, and all others were written.
+ * acknowledge overflows.  Left alone are bits that upmu does not own (but for those of payload registers), bits of
+ * counters in bank->others, and, if `alone` is false, registers that other CPUs see, too.  From now on the written
+ * values are the found ones.  Returns false where a register faulted: bank->faulted is the address of the first one,
+ * and all others were written.
  */
 bool upmu_bank_clear(struct upmu_bank *bank, bool alone);
 
@@ -325,7 +332,10 @@ bool upmu_bank_owes(const struct upmu_bank *bank);
 /* In a dry run (upmu_bank_pretend()): list the write of `value` to a counter. */
 void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
-/* Write `value` to the register of a row as it is; a shadow is neither read nor changed. */
+/*
+ * Write `value` to the register of a row as it is.  A shadow is neither read nor changed, but for that of a unit's
+ * counter: it gets the sum of the boxes' new counts.
+ */
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 #if UPMU_FOREIGN

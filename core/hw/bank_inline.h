@@ -48,7 +48,10 @@ static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uin
     return fine;
 }
 
-/* Is a register known, found and reachable, with all of its bits upmu's own?  Then a write needs no read before it. */
+/*
+ * Is a register known, found, reachable and not put off, with all of its bits upmu's own?  Then a write needs no read
+ * before it.
+ */
 static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
 {
     return (bank->state[row] & ~(UPMU_ROW_SHADOWED | UPMU_ROW_SHARED)) ==

@@ -183,8 +183,9 @@ static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_i
 }
 
 /*
- * Returns how much a box has counted since the last look.  A count that went back says only that the box was reset:
- * then the result is 0, and the counter's bit is set in bank->lacks and bank->reset.
+ * Returns how much a box has counted since the last look.  A value that is below the last one by less than half of the
+ * counter's range is no wrap: the box was reset, the result is 0, and the counter's bit is set in bank->lacks and
+ * bank->reset.
  */
 static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
                                uint64_t mask)

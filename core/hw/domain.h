@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Domains: claims on the counters and resources that several CPUs share.  A claim word is taken and released by a
- * 32-bit compare-and-swap; only a CPU that holds the claim writes the register.
+ * 32-bit compare-and-swap.  Only a CPU that holds the claim writes the register, and the last CPU that leaves or
+ * sleeps, which restores it.
  */
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H
@@ -92,7 +93,10 @@ static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
 /* Park a claim: other CPUs can take it.  If none does, this CPU's next claim returns UPMU_CLAIM_KEPT. */
 void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what);
 
-/* Release a claim.  If this CPU's next claim is not lost, it returns UPMU_CLAIM_NEW. */
+/*
+ * Release a claim.  If this CPU's next claim is not lost, it returns UPMU_CLAIM_NEW.  Not for a resource of which this
+ * CPU has claimed a new value that upmu_domain_settle() has not stored yet.
+ */
 void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
 
 /*
@@ -110,7 +114,7 @@ bool upmu_domain_filter_join(struct upmu_domain *domain, uint8_t number, uint32_
 bool upmu_domain_filter_leave(struct upmu_domain *domain, uint8_t number, uint32_t word);
 
 /*
- * Does a CPU that stops to record have to write the filter register?  *out_value: the value that was found; 0 while
+ * Does a CPU that ends its recording have to write the filter register?  *out_value: the value that was found; 0 while
  * another CPU records.  Returns false if 0 was found, so that no CPU has written the register.
  */
 bool upmu_domain_filter_after(uint32_t word, uint8_t number, uint64_t *out_value);

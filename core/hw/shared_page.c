@@ -17,7 +17,10 @@
 /* How often a value is looked at, as long as the hypervisor stores it at the same time, before the read fails. */
 #define PAGE_LOOKS 16u
 
-/* Load a field by exactly one load: the hypervisor may store to the page at any time. */
+/*
+ * Load or store a field once, in 32-bit code one of 64 bits in two halves: the hypervisor may access the page at any
+ * time.
+ */
 static uint32_t load_field32(const uint32_t *field)
 {
     return *(const volatile uint32_t *)field;

@@ -16,8 +16,9 @@
 #if UPMU_BACKEND_PARAVIRT
 
 /*
- * Give this CPU's page to the hypervisor, or take it back.  Both return false where the hypervisor refuses.  On a PMU
- * whose registers are not in a page, both return true and do nothing.
+ * Give this CPU's page to the hypervisor, or take it back.  Both return false where the hypervisor refuses;
+ * upmu_shared_page_map() also if the host has no page, or the hypervisor another interface.  On a PMU whose registers
+ * are not in a page, both return true and do nothing.
  */
 bool upmu_shared_page_map(struct upmu_bank *bank);
 bool upmu_shared_page_unmap(struct upmu_bank *bank);

@@ -5,7 +5,10 @@
 
 #if UPMU_UNCORE
 
-/* How often a register that changes meanwhile is looked at in one read.  Its low half wraps once in seconds. */
+/*
+ * How often a register that changes meanwhile is looked at in one read.  The low half of a counter wraps once in
+ * seconds.
+ */
 #define LOOKS 3u
 
 /*
@@ -66,8 +69,8 @@ bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_sp
         }
     }
     /*
-     * The register had both high halves during the last look, so it passed the higher one over a low half of 0.  With
-     * the smaller one the value is not all ones, as of a device that is gone.
+     * The last two high halves differ, as all before did, so the register has passed each of them over a low half of 0.
+     * The smaller one is taken: a device that is gone reads as all ones, and its value must not be the result.
      */
     *out_value = (before < high ? before : high) << 32;
     return true;

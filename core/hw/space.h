@@ -18,10 +18,10 @@ struct upmu_place_in_space {
 };
 
 /*
- * Read a register, by accesses of at most its width, in configuration space of 32 bits.  Each call of a hook adds 1 to
- * *accesses.  A register that moves only grows: a low half belongs to the high half if that is the same before and
- * after, where an earlier look counts as before.  If each look shows another high half, the value is such a half over a
- * low half of 0, which the register has passed during the call.  Returns false where an access faulted.
+ * Read a register, in one access or in halves of 32 bits.  Each call of a hook adds 1 to *accesses.  A register that
+ * moves only grows: a low half belongs to the high half if that is the same before and after, where an earlier look
+ * counts as before.  If each look shows another high half, the value is such a half over a low half of 0, which the
+ * register has passed during the call.  Returns false where an access faulted.
  */
 bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,
                      uint64_t *out_value);

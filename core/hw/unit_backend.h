@@ -43,12 +43,11 @@ struct upmu_uncore_seen {
     bool hypervisor;
     bool force;     /* search also under a hypervisor (UPMU_UNITS_FORCE) */
     bool each_cpu;  /* search also for the units of the executing CPU and of its core (UPMU_UNITS_EACH_CPU) */
-    uint16_t number; /* number of the CPU in its package, and below of its core, by upmu_uncore_number() */
-    uint16_t core;
+    uint16_t number, core; /* numbers of the executing CPU and of its core in their package: upmu_uncore_number() */
     uint16_t cores; /* number of cores of this package */
     uint8_t dies;   /* number of dies of each package; 0: one */
-    struct upmu_cpu_place place;
-    /* out */
+    struct upmu_cpu_place place; /* where the executing CPU is */
+    /* results of the search */
     uint32_t accesses;
     const char *failure; /* the search stores here, as text, why something was not found; NULL: nothing to say */
     uint64_t failed_at;
@@ -68,8 +67,9 @@ void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_plac
 void upmu_uncore_number(const struct upmu_uncore_seen *seen, uint16_t *out_number, uint16_t *out_core);
 
 /*
- * Does each box of a built-in type belong to one CPU (UPMU_SCOPE_THREAD) or one core?  No other CPU can access it then,
- * and boxes are never driven as one.  A host's own type belongs to a die where it says no scope, which is 0.
+ * Does each box of a built-in type belong to one CPU (UPMU_SCOPE_THREAD) or one core?  Then no other CPU, or no other
+ * core, can access it, and boxes are never driven as one.  False for a host's own type: where it says no scope, which
+ * is 0, it belongs to a die.
  */
 static inline bool upmu_uncore_is_narrow(const struct upmu_uncore_pmu *uncore)
 {
@@ -93,8 +93,9 @@ void upmu_uncore_count(struct upmu_uncore_seen *seen);
 /*
  * Add to the list the units of the executing CPU's die and, at the first call for the list, those in configuration
  * space and memory of all dies.  Registers are only read.  Added units have neither address nor name.  Returns UPMU_OK;
- * UPMU_ERR_NO_SPACE (the list is full; the units that fit are in it); UPMU_ERR_NO_PMU (no unit was added: the model is
- * unknown, or there is a hypervisor); UPMU_ERR_PORT (a table of discovery is damaged; other units are in the list).
+ * UPMU_ERR_NO_SPACE (the list is full; the units that fit are in it); UPMU_ERR_NO_PMU (the list is empty afterwards, or
+ * there is a hypervisor, without `force`); UPMU_ERR_PORT (seen->failure says what of the machine's own description was
+ * damaged or could not be read; the units that were found are in the list).
  */
 enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_unit_list *list);
 

@@ -42,7 +42,8 @@ unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_pl
 
 /*
  * Store in work->request[request] the counters that a request can have, and its ease: 2 for each counter, and 1 more if
- * the request claims no resource.
+ * the request claims no resource. A request that can have a counter under the limit is taken to have all of these
+ * counters.
  */
 static void summarize_request(struct list *list, unsigned request)
 {

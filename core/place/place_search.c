@@ -218,9 +218,9 @@ static uint32_t neediest_request(const struct placement *p, uint32_t left)
 }
 
 /*
- * Place the members one after the other, without undoing. Requests that found no place in the last pass are first. Such
- * a pass is enough for nearly all sets that fit; for others its counters are the start of the matching. Returns the
- * mask of the requests without a place.
+ * Place the members one after the other, without undoing. First are requests that found no place in the last pass, that
+ * have one option, or that need two counters or more. Such a pass is enough for nearly all sets that fit; for others
+ * its counters are the start of the matching. Returns the mask of the requests without a place.
  */
 static uint32_t take_options(struct placement *p)
 {

@@ -24,7 +24,7 @@
  */
 #define PLACE_ROUNDS 20000u
 
-/* Does upmu_placement_try() look for a place before a search? That saves time if there are many counters. */
+/* Does upmu_placement_try() look for a place before a search? The pass saves time if there are many counters. */
 #define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH)
 
 /* The number of decisions of a search that can be for a claim; further decisions are for single options. */
@@ -55,7 +55,8 @@ struct place_option {
 
 /* The parts of a shape. */
 #define OPTION_SLOTS 3u
-#define OPTION_BLOCKED 4u /* the option needs another value of a resource than users outside of this placement */
+/* the option needs a resource that users outside of this placement hold with another value, or do not share */
+#define OPTION_BLOCKED 4u
 /* the option has a helper without a counter of its own, which another request's counter must serve */
 #define OPTION_SERVED 8u
 #define OPTION_DORMANT 4  /* shift in `shape`: number of claims of a dormant slot */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write bytes to an output. emit->length counts them. They are collected in emit->stage, 64 bytes, before they go to
- * the output; while emit->sums is true, emit->crc becomes the CRC of the bytes that went.
+ * Write bytes to an output. emit->length counts all bytes, also those that a failure keeps from the output. Bytes are
+ * collected in emit->stage, up to 64, before they go to the output; while emit->sums is true, emit->crc becomes the CRC
+ * of the bytes that went there.
  */
 #ifndef UPMU_CORE_EMIT_H
 #define UPMU_CORE_EMIT_H

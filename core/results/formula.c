@@ -35,7 +35,7 @@ struct formula_number {
 };
 
 /*
- * Tokens that are pending until the value behind them is complete: operators, brackets and calls.  Those from
+ * Tokens that are pending until the value behind them is complete: operators, brackets and calls.  Tokens from
  * FORMULA_OPEN on are pending until their ')'.
  */
 enum formula_kind {

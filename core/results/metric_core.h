@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of derived metrics. It is defined in events/metric_data.c, which tools/catalog_metrics.py makes. */
+/* The table of derived metrics. The table is defined in events/metric_data.c, which tools/catalog_metrics.py makes. */
 #ifndef UPMU_CORE_METRIC_CORE_H
 #define UPMU_CORE_METRIC_CORE_H
 
@@ -9,7 +9,7 @@
 
 /*
  * A metric. Bit i of `catalogues`: PMUs with the i-th catalogue of upmu_metric_catalogues have the metric. If no bit is
- * set, the metric needs generic events only, and every PMU has it.
+ * set, the metric needs generic events only: a PMU has it, unless its catalogue has a metric with the same name.
  */
 struct upmu_metric_row {
     const char *name, *group, *unit;

@@ -2,8 +2,8 @@
 /*
  * Write perf.data, as perf of Linux reads it (tools/perf/Documentation/perf.data-file-format.txt and
  * include/uapi/linux/perf_event.h): a header that says where the other parts are; identifiers of events; attributes of
- * events (struct perf_event_attr); records; two features: the events' names, and the times of the first and last
- * sample.
+ * events (struct perf_event_attr); records; two or three features: the events' names, the times of the first and last
+ * sample, and, if any sample has branches, that there are branches.
  */
 #include <upmu/event.h>
 #include "core/results/results_core.h"
@@ -27,7 +27,8 @@
 #define PERF_FLAG_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_FLAG_MMAP2 (UINT64_C(1) << 23)
 /*
- * Fields of each sample, PERF_SAMPLE_...: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN if any sample has callers.
+ * Fields of each sample, PERF_SAMPLE_...: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN if any sample has callers;
+ * ADDR, BRANCH_STACK, WEIGHT and DATA_SRC if any sample has this part.
  */
 #define PERF_SAMPLE_BASIC (1u << 0 | 1u << 1 | 1u << 2 | 1u << 7 | 1u << 8 | 1u << 16)
 #define PERF_SAMPLE_CALLCHAIN (1u << 5)

@@ -100,7 +100,7 @@ static const struct {
                       {"gnr", GOLDEN | PERSISTENT},
                       {"adl_glc", GOLDEN}};
 
-/* The event whose samples have a source and a latency: MEM_TRANS_RETIRED.LOAD_LATENCY, and Nehalem's. */
+/* The event whose samples have a source and a latency: MEM_TRANS_RETIRED.LOAD_LATENCY; that of Nehalem and Westmere. */
 #define EVENT_BITS UINT64_C(0xffff)
 #define LOAD_LATENCY 0x01cdu
 #define LOAD_LATENCY_NHM 0x100bu

@@ -3,7 +3,7 @@
  * Write pprof's profile.proto (github.com/google/pprof, proto/profile.proto), not compressed.
  *
  * In protocol buffers a field is a number and a wire type in one varint, then a varint (type 0) or a length and bytes
- * (type 2). The length of a message comes first, so each message is made twice: counted, then written.
+ * (type 2). The length of a message comes first, so each message is made at least twice: counted, then written.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"

@@ -183,7 +183,7 @@ static uint64_t order_key(unsigned source, unsigned event, unsigned set)
 
 /*
  * For each source and event index store, in `any` of all events that have them, the one of these events that is first
- * in the log. They stand together in call->order.
+ * in the log. Such events stand together in call->order.
  */
 static void order_join(struct upmu_results_call *call)
 {
@@ -359,7 +359,7 @@ static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu
     return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
 }
 
-/* Flags of a sample that has no address. Its stack is not equal to that of a sample at address 0. */
+/* Flags of a sample that has no address. The stack of such a sample is not equal to that of a sample at address 0. */
 #define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
 
 static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)

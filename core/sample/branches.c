@@ -2,9 +2,10 @@
 /*
  * The branch stack of a CPU: start and stop it in brackets, read and freeze it in any context.
  *
- * The control register has two writers: a local call, and a read or a freeze in an NMI that interrupts the call. A
- * stack records while it is started, not frozen and not being read. A read in an NMI leaves the stack on or off as it
- * was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the stack on.
+ * The control register has two writers: a local call, and a read, a freeze or an emergency stop in an NMI that
+ * interrupts the call. A stack records while it is started, not frozen and not being read. A read in an NMI leaves the
+ * stack on or off as it was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the
+ * stack on.
  */
 #include <upmu/branches.h>
 

@@ -82,9 +82,10 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
 }
 
 /*
- * Stop a unit, and take the sample that it has. Its interrupt may still come. The write that stops a unit also discards
- * a sample that was completed after the last read. A unit with the alternate disable bit is read after it is disabled,
- * so that nothing is discarded. On other units a sample counts as lost if the address register has changed by the stop.
+ * Stop a unit, and take the sample that it has. An interrupt of the unit may still come. The write that stops a unit
+ * also discards a sample that was completed after the last read. A unit with the alternate disable bit is read after it
+ * is disabled, so that nothing is discarded. On other units a sample counts as lost if the address register has changed
+ * by the stop.
  */
 static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
 {

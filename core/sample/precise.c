@@ -2,7 +2,7 @@
 /*
  * Precise records (PEBS) of formats 0 to 6 and of the architectural format, 15.
  *
- * Formats 0 to 3 have one layout, which each later format extends.  Records of formats 4 to 6 begin with a basic group
+ * Formats 0 to 3 have one layout, each longer than the one before.  Records of formats 4 to 6 begin with a basic group
  * that names the other groups, and the size.  An architectural record consists of fragments, each with a header that
  * names its groups and its size.
  *
@@ -23,7 +23,9 @@
 #define FORMAT_SNAPSHOTS 6u
 #define FORMAT_ARCHITECTURAL 15u
 
-/* Numbers of words in formats 0 to 3, and of the words that follow the registers. */
+/*
+ * How many words records of formats 0 to 3 have, and places of words in them: the address, and words after registers.
+ */
 static const uint8_t fixed_words[] = {18, 22, 24, 25};
 enum { WORD_IP = 1, WORD_STATUS = 18, WORD_ADDRESS, WORD_SOURCE, WORD_LATENCY, WORD_EVENTING, WORD_TUNING, WORD_TSC };
 

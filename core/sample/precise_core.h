@@ -45,8 +45,8 @@ enum upmu_precise_error {
     UPMU_PRECISE_NO_FORMAT,  /* the CPU has a format that the library does not know */
     UPMU_PRECISE_CUT,        /* the bytes end before the record's first words, or before its next fragment */
     UPMU_PRECISE_BAD_SIZE,   /* the size that the record states is below its first words, or above the bytes */
-    UPMU_PRECISE_BAD_LENGTH, /* the groups that the record names need more bytes than it has, or, up to 6, less */
-    UPMU_PRECISE_BAD_GROUP,  /* the record names a group of unknown length, or one twice */
+    UPMU_PRECISE_BAD_LENGTH, /* the groups named need more bytes than the record has, or (formats 4 to 6) fewer */
+    UPMU_PRECISE_BAD_GROUP,  /* the record names a group of unknown length, or one twice; or a group is malformed */
     UPMU_PRECISE_BAD_COUNT,  /* more branches than any CPU has, or a counter whose position no counter has */
     UPMU_PRECISE_NO_BASIC    /* the first fragment lacks the group with the instruction's address */
 };

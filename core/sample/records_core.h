@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Precise samples at work: which counters store records, whose a record is, and the sample that is made of it.  Called
- * by the engine; upmu/precise.h has the public calls.  All functions but upmu_records_off(): in a bracket, or in a
- * handler that interrupted none.
+ * by the engine; upmu/precise.h has the public calls.  Context: a bracket, or a handler that interrupted none; any for
+ * upmu_records_counters(), upmu_records_given(), upmu_records_ready() and upmu_records_off().
  */
 #ifndef UPMU_CORE_RECORDS_CORE_H
 #define UPMU_CORE_RECORDS_CORE_H
@@ -67,8 +67,8 @@ void upmu_records_come(struct upmu_meter *meter);
 void upmu_records_cross(struct upmu_meter *meter);
 
 /*
- * Change an overflow of one precise event to what its record says: address, stack pointer, flags.  Returns false if it
- * has no record, as that was damaged or shared: then it has no sample.
+ * Change an overflow of one precise event to what its record says: address, stack pointer, flags.  Returns false if the
+ * event has no record, because the record was damaged or shared: then the overflow has no sample.
  */
 bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter);
 
@@ -81,7 +81,10 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
 /* As upmu_records_begin(), where registers were lost, or other software may have changed them. */
 void upmu_records_again(struct upmu_meter *meter);
 
-/* A CPU leaves or sleeps: the hardware gets no address of ours.  Returns false where a register faulted. */
+/*
+ * A CPU leaves or sleeps, or gives its memory back: let no counter store records, and restore the register of the
+ * area's address.  Returns false where a register faulted.
+ */
 bool upmu_records_end(struct upmu_meter *meter);
 
 /* A CPU has left: forget the memory. */

@@ -2,17 +2,17 @@
 /*
  * Precise samples: what the engine calls in plans and interrupts (core/sample/records_core.h).
  *
- * A counter that stores a record gets from the hardware the value with which it counts on as if nothing had happened:
- * 1 or 0 (upmu_backend.value_after_record).  So its value passes zero as that of any sampling counter, its count needs
- * no correction, and an overflow is taken as any other.  But the record decides, and not the value: an overflow whose
+ * A counter that stores a record gets from the hardware the value with which it counts on as if nothing had happened: 1
+ * or 0 (upmu_backend.value_after_record).  So its value passes zero as that of any sampling counter, its count needs no
+ * correction, and an overflow is taken as any other.  But the record decides, and not the value: an overflow whose
  * record has not come yet is left alone.
  *
  * The buffer is read from its begin at each look, and only begins anew when no counter can store a record.  A plan may
  * look while other counters run: it takes the records of those that leave.  The place from which on records of a
  * counter belong to its event (`since`) keeps events apart that have the counter one after the other.
  *
- * What the hardware has written is input: core/sample/precise.c compares each size, the number of records is limited,
- * and after a record that cannot be read all events whose records may be lost go on without a sample.
+ * The bytes that the hardware has written are input: core/sample/precise.c compares each size, the number of records is
+ * limited, and after a record that cannot be read all events whose records may be lost go on without a sample.
  */
 #include "core/sample/records_core.h"
 #include "core/util/apart.h"
@@ -33,7 +33,7 @@
  */
 #define RECORDS_MOST 64u
 
-/* From which format on a record names the counters whose it is, and no others. */
+/* From this format on a record names the counters whose record it is, and no others. */
 #define FORMAT_NAMED 3u
 
 static unsigned record_format(const struct upmu_pmu *pmu)
@@ -63,9 +63,9 @@ static uint32_t counters_of_bits(const struct upmu_pmu *pmu, uint32_t counters, 
 }
 
 /*
- * Let these counters store records, and no others that may.  In a guest none does: the hardware would store by an
- * address of the guest.  After a fault try once more.  Returns false after two: then meter->precise has all counters
- * that may still store records.
+ * Let these counters store records, and clear the bits of all others in meter->precise.  While a guest runs no counter
+ * stores any: the hardware would store by an address of the guest.  After a fault try once more.  Returns false after
+ * two: then meter->precise has all counters that may still store records.
  */
 static bool write_enable(struct upmu_meter *meter, uint32_t counters)
 {
@@ -217,7 +217,10 @@ void upmu_records_interrupt(struct upmu_meter *meter)
 
 /* ---- Plans ---- */
 
-/* An erratum's sequence runs events of its own on all counters; a plan with one takes all counters off. */
+/*
+ * A prelude (an erratum's sequence of writes) runs events of its own: a plan with one has all running counters in
+ * plan.leave, so no record of these events is stored.
+ */
 void upmu_records_leave(struct upmu_meter *meter)
 {
     uint32_t leaving = meter->precise & meter->plan.leave, stays = meter->precise & ~leaving;

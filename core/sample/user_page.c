@@ -2,9 +2,10 @@
 /*
  * Pages in which user mode reads the counts of a session (include/upmu/page.h, include/upmu/user.h).
  *
- * A page is written by the CPU where its session runs: by local calls before they restore interrupts, and by handlers.
- * If a handler finds that the interrupted call is writing the page, it does not write. The call then sees in
- * cpu->interrupts that an interrupt was handled, and writes the page again.
+ * The page of a session that runs is written by the CPU where it runs: by local calls before they restore interrupts,
+ * and by handlers; without a CPU it is written by the call that publishes it or ends it. If a handler finds that the
+ * interrupted call is writing the page, it does not write. The call then sees in cpu->interrupts that an interrupt was
+ * handled, and writes the page again.
  */
 #include "core/sample/user_page.h"
 #include "core/util/apart.h"

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Atomic changes of a byte. RISC-V has atomic instructions for words only, and for bytes the compiler would call its
- * library. So there the word that contains the byte is changed, and its other bytes keep their values.
+ * Atomic changes of a byte. The base of RISC-V's atomic instructions has none for bytes, and for bytes some compilers
+ * call their library. So there the word that contains the byte is changed, and its other bytes keep their values.
  */
 #ifndef UPMU_CORE_BYTE_H
 #define UPMU_CORE_BYTE_H
 
 #include <stdint.h>
 
+/*
+ * upmu_byte_or() sets the bits `bits` of a byte; upmu_byte_and() clears the bits that are 0 in `bits`.  Both return the
+ * byte's former value.
+ */
 #ifdef __riscv
 
 typedef uint32_t __attribute__((may_alias)) upmu_word_of_bytes;
@@ -43,7 +47,6 @@ static inline uint8_t upmu_byte_and(volatile uint8_t *byte, uint8_t bits)
 
 #else
 
-/* upmu_byte_or() sets `bits` of a byte; upmu_byte_and() clears all other bits. Both return the byte's former value. */
 static inline uint8_t upmu_byte_or(volatile uint8_t *byte, uint8_t bits)
 {
     return __atomic_fetch_or(byte, bits, __ATOMIC_ACQ_REL);

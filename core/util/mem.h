@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The four functions that a compiler may call where the source has no call, and that the host defines.  They are
- * declared here because a bare 32-bit target has no <string.h>.
+ * The four functions that a compiler may call where the source has no call, and that the host defines.  The functions
+ * are declared here because a bare 32-bit target has no <string.h>.
  */
 #ifndef UPMU_CORE_MEM_H
 #define UPMU_CORE_MEM_H

@@ -18,7 +18,7 @@ static inline uint64_t upmu_add_saturating(uint64_t value, uint64_t more)
     return value + more < more ? UINT64_MAX : value + more;
 }
 
-/* The same with 32 bits: a sum above 2^32 - 1 is 2^32 - 1. */
+/* Return value + more, at most UINT32_MAX. */
 static inline uint32_t upmu_add_saturating_32(uint32_t value, uint32_t more)
 {
     return value + more < more ? UINT32_MAX : value + more;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fields that another CPU may read or write at the same time without a lock (docs/ENGINE.md, "Fields that CPUs share").
- * Each such field is stored through UPMU_STORE(), and loaded through UPMU_LOAD() if another CPU may be storing it.
+ * Each such field is stored through UPMU_STORE() (or by an atomic function that orders more), and loaded through
+ * UPMU_LOAD() if another CPU may be storing it.
  *
  * Fields of up to 32 bits, and pointers, are relaxed atomics. Fields of 64 bits are plain accesses, because compilers
  * for 32 bits have no short code for atomic ones; a sequence number tells the reader that a value may be half old, half

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for short texts, described in text.h. All code that reads or writes names uses them. */
+/* Functions for short texts (core/util/text.h). */
 #include "core/util/text.h"
 
 #include "core/util/mem.h"

@@ -23,7 +23,7 @@ struct upmu_text {
 void upmu_text_begin(struct upmu_text *text, char *buffer, size_t size);
 
 /*
- * Append one char, `length` bytes, a string, or a number. Bytes that do not fit are counted in `length`, and dropped.
+ * Append one char, some bytes, a string, or a number. Bytes that do not fit are counted in text->length, and dropped.
  */
 void upmu_text_char(struct upmu_text *text, char c);
 void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length);
@@ -31,7 +31,7 @@ void upmu_text_string(struct upmu_text *text, const char *string);
 void upmu_text_hex(struct upmu_text *text, uint64_t value); /* "0x3c": no leading zeros */
 void upmu_text_decimal(struct upmu_text *text, uint64_t value);
 
-/* Write the final NUL. Returns the length of all that was appended, without the NUL. */
+/* Write the final NUL, unless `size` is 0. Returns the length of all that was appended, without the NUL. */
 size_t upmu_text_end(struct upmu_text *text);
 
 /* Return the number of bytes in a string before its NUL. */

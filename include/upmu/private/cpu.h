@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of machines and CPUs, whole so that a host can place them in .bss or per-CPU memory.  What a host may
- * read of them stands in upmu/upmu.h and upmu/cpu.h; the library writes them.
- * tests/build/owners.tsv names the file that assigns each field.
+ * The structures of machines and CPUs, whole so that a host can place them in .bss or per-CPU memory.  The library
+ * writes them; upmu/upmu.h and upmu/cpu.h say what a host may read.  tests/build/owners.tsv names the file that assigns
+ * each field.
  */
 #ifndef UPMU_PRIVATE_CPU_H
 #define UPMU_PRIVATE_CPU_H
@@ -332,7 +332,7 @@ struct upmu_branch_unit {
 
 #if UPMU_PRECISE
 
-/* Counters with lower numbers than this may store records: they are in general counters and fixed ones. */
+/* Only counters with numbers below this can store records: general counters (0 to 15), and fixed ones (from 16 on). */
 #define UPMU_RECORD_COUNTERS 24u
 
 /* The memory for records of a CPU (upmu/precise.h), and which of the records are whose. */
@@ -353,15 +353,15 @@ struct upmu_records {
 #endif
 
 /*
- * A logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init() to upmu_cpu_fini(),
- * and upmu_cpu_init() must not be called again before that: it would take counters of running sessions for the
- * firmware's.
+ * A logical CPU.  Zero it before its first use (.bss is zero).  The structure must stay from upmu_cpu_init() to
+ * upmu_cpu_fini(), and upmu_cpu_init() must not be called again before that: it would take counters of running sessions
+ * for the firmware's.
  */
 struct upmu_cpu {
     struct upmu_meter meter; /* the CPU's own PMU at work */
     /* private */
     struct upmu_thread *current;        /* the thread that runs here, if it is monitored; else NULL */
-    /* late interrupts of upmu may come until this time (in 2^20 ns); without a clock: so many; 0: none */
+    /* late interrupts of upmu may come until this time (in 2^20 ns); without a clock: how many may come; 0: none */
     volatile uint32_t expected;
     volatile uint32_t interrupts;       /* number of interrupts answered UPMU_PMI_HANDLED since upmu_cpu_init() */
     struct upmu_session *pages;         /* list of running sessions that are published: linked by next_page */

@@ -8,8 +8,8 @@
 
 /*
  * The state that several CPUs share: of a core with two hyper-threads, a module, a node. A claim of a resource or
- * counter is taken by compare-and-swap of its claim word; only the CPU that holds the claim writes the register.
- * Initialise the structure with upmu_domain_init(); it must stay as long as its CPUs.
+ * counter is taken by compare-and-swap of its claim word; only a CPU that holds the claim writes the register, and the
+ * last CPU that leaves or sleeps. Initialise the structure with upmu_domain_init(); it must stay as long as its CPUs.
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands behind the macro upmu_machine_init() and the inline function upmu_thread_switch(); upmu/upmu.h includes
- * it.
+ * Functions behind the macro upmu_machine_init() and the inline function upmu_thread_switch(), and that function;
+ * upmu/upmu.h includes this header.
  */
 #ifndef UPMU_PRIVATE_INLINE_H
 #define UPMU_PRIVATE_INLINE_H

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The queue of one session, in memory of the caller.  The handler writes messages; one reader takes them. */
+/* The queue of one session, in memory of the caller.  Handlers and brackets write messages; one reader takes them. */
 struct upmu_queue {
     uint32_t dropped; /* number of messages that found the queue full, since it was given to the session */
     /* private */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of the options of upmu/config.h: contradictions are compile errors.  And two values that follow from options.
- * Included at the end of upmu/config.h.
+ * Checks of the options of upmu/config.h: contradictions are compile errors.  Two values follow from options.  Included
+ * at the end of upmu/config.h.
  */
 #ifndef UPMU_PRIVATE_OPTIONS_H
 #define UPMU_PRIVATE_OPTIONS_H

@@ -22,7 +22,7 @@
 /* number of Intel's counter of pipeline slots, of which top-down metrics are fractions */
 #define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3)
 
-/* The most rows, one for each register, of a register table; NetBurst has the longest, of 83. */
+/* The most rows, one for each register, of a register table of CPUs. */
 #define UPMU_REGISTERS 96
 #define UPMU_NO_ROW 0xffu
 
@@ -68,7 +68,7 @@ struct upmu_pmu {
     const char *title;                  /* name for display, "Intel Skylake"; may be empty without UPMU_NAMES */
     const struct upmu_backend *backend; /* functions of its family */
     const struct upmu_register_table *table; /* its registers */
-    /* built-in catalogue of its events; NULL: none, so only architectural and raw events */
+    /* built-in catalogue of its events, or of architectural ones; NULL: none, so only imported and raw events */
     const struct upmu_catalog *catalog;
     const struct upmu_catalog *imported; /* a catalogue that the host added, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of sessions and threads, whole so that a host can place them.  What a host may read of them stands in
- * upmu/upmu.h, upmu/set.h and upmu/format.h; the library writes them.  tests/build/owners.tsv
- * names the file that assigns each field.
+ * The structures of sessions and threads, whole so that a host can place them.  The library writes them; upmu/upmu.h,
+ * upmu/set.h and upmu/format.h say what a host may read.  tests/build/owners.tsv names the file that assigns each
+ * field.
  */
 #ifndef UPMU_PRIVATE_SESSION_H
 #define UPMU_PRIVATE_SESSION_H
@@ -39,11 +39,14 @@ struct upmu_tally {
     bool ran;                   /* the counter has run for the event; of a cascade: the initiator has overflowed */
     bool hole;                  /* an unknown part is missing in the event's count, whose quality is PARTIAL */
     uint8_t scale; /* in `squares` and `products` of its upmu_estimate counts are shifted right by so many bits */
-    /* Properties of the event: they change with the event only. */
+    /* Properties of the event, which change with the event only; but for `lent` and `recorded`. */
     bool wide : 1;              /* slot[1] is a counter with the bits above those of `counter` */
     bool falls : 1;             /* a later count of the event can be lower than an earlier one (UPMU_ATTR_IN_TXCP) */
     bool shared : 1;            /* AMD: its counter also counts for other CPUs, in any mode: it never stands still */
-    /* samples with a fixed period, a clock, no limits of periods, no switch of sets: the handler does less */
+    /*
+     * the handler does less: the event samples, not precisely, on one counter, with a fixed period without limits;
+     * there is a clock, and overflows switch no set
+     */
     bool ordinary : 1;
     bool cascades : 1;          /* a cascade: the counter slot[1], the initiator, starts `counter` when it overflows */
     bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
@@ -51,16 +54,16 @@ struct upmu_tally {
     bool metric : 1;            /* the event is a byte of the register of top-down metrics, and no counter */
     bool lent : 1;              /* upmu_set_lend(): its counter is loaded with `total` + `reset` */
 #if UPMU_PRECISE
-    bool precise : 1;           /* samples precisely: its counter stores records, and only with one a sample is due */
-    bool recorded : 1;          /* of a precise event: its counter has stored a record that is not a sample yet */
+    bool precise : 1;           /* samples precisely: its counter stores records, and a sample is due if `recorded` */
+    bool recorded : 1; /* of a precise event: its counter has stored a record, or may have, that is not a sample yet */
 #endif
-    uint16_t storm; /* overflows of the event in the throttle's window (one that was lost counts 64 times) ... */
+    uint16_t storm; /* overflows of the event in the throttle's window (one with lost periods counts 64 times) ... */
     uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */
     uint32_t frequency;         /* upmu_sampling.frequency */
     uint64_t total;             /* events counted when the counter had the value `base` */
     uint64_t base;              /* value of the counter at which `total` was right */
     uint64_t due;               /* of an event that samples: the value of `total` at which the next sample is due */
-    uint64_t period; /* of an event that samples: upmu_sampling.period, in events; 0: the event only counts */
+    uint64_t period; /* in events: upmu_sampling.period, or as adapted to `frequency`; 0: the event only counts */
     uint64_t reset; /* of an event that samples: the period that runs now, in events, with its random part ... */
     uint64_t ended;             /* ... and the period that ended with the last overflow */
     uint64_t random;            /* state of the generator of random numbers for periods ... */
@@ -115,7 +118,7 @@ struct upmu_program {
     /* private */
     /* upmu_placed_stamp() of the placement, which is added to meter.corunners while it runs; 0: not compiled */
     uint64_t placement;
-    /* number made of the co-runners beside which the set found no place last (core/engine/placed.c); 0: none */
+    /* number made of co-runners and blocked counters with which the set found no place last (placed.c); 0: none */
     uint64_t refused;
     uint64_t seen;      /* upmu_bank.version at which the registers had all values of the program; 0: unknown */
     /* mask: counters of events that only count; not those of cascades, metrics and their pipeline slots */
@@ -181,7 +184,7 @@ struct upmu_set {
     uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
-/* A ring of samples' records, of variable length.  One writer (the handler), one reader. */
+/* A ring of samples' records, of variable length.  One writer (the handler, or a bracket), one reader. */
 struct upmu_ring {
     /* private */
     uint8_t *buffer;
@@ -207,14 +210,16 @@ struct upmu_session {
     /* the next plan is to switch to the next set, because an event has overflowed often enough */
     volatile uint8_t switch_due;
     uint8_t alone;             /* while it has counters, no other session has any of this PMU */
-    uint8_t is_static; /* at a switch of threads to one that does not need them, its counters are left running */
+    /* at a switch of threads its counters that only count are left running if what comes does not need them */
+    uint8_t is_static;
     uint8_t chain;             /* it has several sets, or one set that is switched (to itself) */
     uint8_t shares;            /* it is a sharing session: upmu_session_share() */
     uint8_t mask_on_full;      /* a full ring masks it: upmu_session_mask_on_full() */
     uint8_t hides_kernel;      /* its samples, messages and format get 0 in place of the kernel's addresses */
     uint8_t queued;            /* 1 + index of the list in meter->waiting[] that it is in; 0: in none */
     uint8_t ordered;           /* its sets run in rising order, not shuffled */
-    uint8_t begun; /* the session was started since its chain was changed: a start continues with the active set */
+    /* 1: a start or a switch has begun a run of the active set, and the chain still has it: a start continues it */
+    uint8_t begun;
     uint8_t page_open;         /* it is in the list upmu_cpu.pages */
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
@@ -290,7 +295,7 @@ struct upmu_thread {
     struct upmu_session *started;
     /* the CPU on which the monitored thread runs; NULL: it does not run. That CPU alone changes this */
     struct upmu_cpu *cpu;
-    volatile uint32_t held;        /* 1: a call walks or changes the lists of this thread, and others wait */
+    volatile uint32_t held;        /* 1: a call walks or changes the lists of this thread, and no other may */
     volatile uint16_t turns;       /* counts up twice at each start and stop of `clock`: bit 1 is set while it runs */
     uint8_t unjoined;              /* 1: some sessions of the running thread may not be linked to its CPU's meter yet */
     /*
@@ -302,7 +307,7 @@ struct upmu_thread {
     uint32_t passed;               /* number of a CPU that could not hold the lists as the thread came; 0: none */
 };
 
-/* What upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */
+/* Values that upmu_region_begin() keeps for upmu_region_end(): the events' counts and the enabled time at the begin. */
 struct upmu_region_begun {
     /* private */
     uint64_t count[UPMU_SET_EVENTS];

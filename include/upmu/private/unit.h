@@ -35,7 +35,7 @@ struct upmu_unit_search {
 /*
  * A unit at work.  A box that vanishes meanwhile (all ones, or faults) or was reset makes counts UPMU_QUALITY_PARTIAL:
  * they have what the others counted and what was read of it, and never go back (docs/uncore.md has what cannot be
- * detected).  For open it need not be zeroed; for any other call on one that was never opened, zero it.  `box`,
+ * detected).  upmu_unit_open() needs no zeroed memory; any other call on a unit that was never opened does.  `box`,
  * meter.pmu and meter.cpu (the one that drives the unit, or NULL) may be read.
  */
 struct upmu_unit {
