@@ -34,7 +34,7 @@ enum {
     UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers of clients: register 48h of the host bridge has the address */
     UPMU_UNCORE_RULE_CLIENT_MCS, /* as CLIENT_IMC, but only if bit 0 of that register is set */
     UPMU_UNCORE_RULE_SAFBAR,     /* as CLIENT_MCS, but by register 68h */
-    UPMU_UNCORE_RULE_AMD_NB,     /* AMD's northbridge, if CPUID 80000001h has it; 80000022h may have its counters */
+    UPMU_UNCORE_RULE_AMD_NB,     /* AMD's northbridge, if CPUID 80000001h has it; 80000022h may say how many counters */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
     UPMU_UNCORE_RULE_AMD_UMC,

@@ -429,8 +429,8 @@ static const struct constraint pebs_rules[] = {
 };
 
 /*
- * Counters on which each instruction is sampled as often as it is executed, as level 3 of precise= needs. The rows are
- * of kind RULE_PEBS. The shadow in the name is one of sampling, not of a register.
+ * Counters on which an instruction is sampled in proportion to how often it is executed, as level 3 of precise= needs.
+ * The rows are of kind RULE_PEBS. The shadow in the name is one of sampling, not of a register.
  */
 static const struct constraint shadowless_rules[] = {
     RULE(SNB_TO_SKL_2, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.PREC_DIST */
