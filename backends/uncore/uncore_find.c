@@ -93,7 +93,9 @@ static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *wo
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* All ones mean 32 boxes here, no absent register: upmu_uncore_pci() returns false, but stores the value. */
+        /*
+         * All ones mean 32 boxes here, not an absent register: upmu_uncore_pci() returns false, but stores the value.
+         */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;

@@ -15,7 +15,7 @@
 
 /* Values of upmu_uncore_row.rule: how uncore_find.c finds the boxes of the type. */
 enum {
-    UPMU_UNCORE_RULE_ONE,        /* there is always one box */
+    UPMU_UNCORE_RULE_ONE,        /* one box, if its register can be read */
     UPMU_UNCORE_RULE_ALL,        /* of `most` boxes those whose register can be read */
     UPMU_UNCORE_RULE_CORES,      /* as many boxes as the package has cores, up to `most` */
     UPMU_UNCORE_RULE_CBO,        /* bits 3:0 of MSR 396h say how many boxes */
