@@ -34,7 +34,7 @@
 #define UPMU_UNCORE_GROWING_RESET 0x8000u  /* UPMU_UNIT_GROWING_RESET of upmu/unit.h */
 
 /*
- * What a table of discovery (the processor's own list of its units) says about the layout of a unit. The structure has
+ * The layout of a unit, as a table of discovery (the processor's own list of its units) describes it. The structure has
  * no holes, because it is compared as a whole.
  */
 struct upmu_uncore_found {

@@ -366,9 +366,8 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
 /* ---- Finishing ---- */
 
 /*
- * Clear the bits of a word that the library sets itself, and check the word (CCCR << 32 | ESCR). Returns false: a bit
- * may not be set on this PMU, or the CCCR select leads to no ESCR. Without a second hyper-thread ACTIVE_THREAD becomes
- * 3, whatever a raw word has.
+ * Clear RUN_BITS in a word (CCCR << 32 | ESCR), and check the word. Returns false: a bit may not be set on this PMU, or
+ * the CCCR select leads to no ESCR. Without a second hyper-thread ACTIVE_THREAD becomes 3, whatever a raw word has.
  */
 static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *word)
 {
