@@ -15,8 +15,8 @@
 #define DEPTH_OF(ebx) ((ebx) >> 4 & 0x3fu)
 
 /*
- * Registers of AMD's branch stack. The newest branch is entry 0. The filter bits of `select` are those of Intel's
- * LBR_SELECT.
+ * Registers of AMD's branch stack. The newest branch is entry 0. The filter bits of `select` are bits 8:0 of Intel's
+ * LBR_SELECT: a set bit excludes branches of its kind.
  */
 static const struct upmu_branch_stack amd_branch_stack = {
     .from = 0xC0010300u,

@@ -20,8 +20,8 @@
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
 /*
- * Return the mask of the select bits that the words of an event may have; upmu_x86_settle() refuses an event with
- * others. The enable bit and the interrupt bit are in the mask, but never stay in the select word of an event.
+ * Return the mask of the select bits that the words of an event may have; upmu_x86_settle() refuses an event with other
+ * bits. The enable bit and the interrupt bit are in the mask, but never stay in the select word of an event.
  */
 static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {

@@ -110,6 +110,7 @@ bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sam
         return !(zen3 && !registers[UPMU_IBS_FETCH_LINEAR]);
     if (has_capability(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))
         sample->flags |= UPMU_IBS_NO_RIP;
+    /* Erratum 1293: IbsOpData2 is not valid for software prefetches, and for ops without a miss buffer. */
     if (zen3 && (registers[UPMU_IBS_OP_DATA3] & (DATA3_PREFETCH | DATA3_NO_MISS_BUFFER))) {
         sample->flags |= UPMU_IBS_NO_DATA2;
         registers[UPMU_IBS_OP_DATA2] = 0;

@@ -35,8 +35,8 @@ static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct up
 }
 
 /*
- * Add the writes of take-over: clear the freeze bits of DebugCtl, and release counters that are frozen. upmu never lets
- * an interrupt freeze counters, because that would stop counters of other sessions, too.
+ * Add the writes of take-over: clear the freeze bits of DebugCtl, and release frozen counters and branch records. upmu
+ * never lets an interrupt freeze counters, because that would stop counters of other sessions, too.
  */
 static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {

@@ -36,8 +36,8 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 #define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at detection: a select with HostOnly counts */
 
 /*
- * Event 003h, whose count needs two counters: the select word UPMU_AMD_MERGE, the merge event, is for the odd counter
- * of the two.
+ * Event 003h, which needs two counters where the PMU has UPMU_AMD_PAIRS: the odd counter of the two gets the select
+ * word UPMU_AMD_MERGE, the merge event.
  */
 #define UPMU_AMD_WIDE_CODE 0x003u
 #define UPMU_AMD_MERGE UINT64_C(0xf000000ff)

@@ -28,7 +28,7 @@ struct amd_model {
  */
 #define AMD_HAS(quirk) UPMU_AMD_##quirk
 #define AMD_WITH_EXTENDED 0x20u /* the typical CPU has PERFCTR_CORE */
-#define AMD_WITH_GLOBAL 0x60u
+#define AMD_WITH_GLOBAL 0x60u   /* the typical CPU has PerfMonV2; the bit of PERFCTR_CORE is included */
 #define AMD_WITH_BITS_8 0x80u   /* event codes have 8 bits; pin control exists, bits for guests do not */
 #define AMD_TRAIT_QUIRKS 0xffffff00u
 
@@ -83,9 +83,9 @@ static const struct amd_model amd_models[AMD_MODELS] = {
 #undef ZEN
 
 /*
- * Models by CPUID family and model, the latter from `first` to `last`: the first matching row counts. The last row of a
- * family below 17h, and that of 18h, is for all other models of the family. Unknown models of 17h, 19h and 1Ah have no
- * row.
+ * Models by CPUID family and CPUID model (`first` to `last`): the first matching row is used. K8 of revision B has no
+ * row: see is_revision_b(). The last row of a family below 17h, and that of 18h, is for all other models of the family.
+ * Unknown models of 17h, 19h and 1Ah have no row.
  */
 static const struct {
     uint8_t family, first, last, model;

@@ -18,7 +18,7 @@ enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_
 
 #define AMD_C0 0x01u
 #define AMD_C3 0x08u
-#define AMD_C03 0x09u
+#define AMD_C03 0x09u /* 0 and 3 */
 #define AMD_C02 0x07u /* 0 to 2 */
 #define AMD_C35 0x38u /* 3 to 5 */
 #define AMD_C05 0x3fu
@@ -139,7 +139,7 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
         return false;
     if (event->attributes & UPMU_ATTR_WIDE)
         add_merge(pmu, out);
-    /* Only one core of a node may count northbridge events: the value, its APIC id, excludes other cores. */
+    /* Only one core of a node may count northbridge events: the value, the core's APIC id, excludes other cores. */
     if (event->payload == UPMU_AMD_PAYLOAD_NB) {
         out->slot[0].resource_count = 1;
         out->slot[0].resource[0] = UPMU_AMD_RESOURCE_NB;

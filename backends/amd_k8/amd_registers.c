@@ -127,8 +127,8 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
     }
 
 /*
- * Every write of an IBS control has an effect, also of the value that it has (UPMU_ACCESS_COMMAND). Only upmu writes
- * it.
+ * Every write of an IBS control has an effect, also a write of the value that the register has (UPMU_ACCESS_COMMAND).
+ * Raw words may set no bit of these two classes.
  */
 #define AMD_IBS_CLASSES                                                                                               \
     [UPMU_AMD_CLASS_IBS_CTL] = { .kind = UPMU_KIND_AUX, .access = UPMU_ACCESS_COMMAND, .promised = 1,                 \

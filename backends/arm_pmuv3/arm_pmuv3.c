@@ -4,8 +4,8 @@
  *
  * Source: Arm ARM (DDI 0487 M.c) D13, G8; values and masks compared with Linux's include/linux/perf/arm_pmuv3.h and
  * arch/arm/kernel/perf_event_v7.c. The select word of an event (upmu_event.config) is the value of its PMEVTYPERn. Each
- * event counter counts any event; the cycle counter counts cycles alone. The library runs at EL1 or at EL2: the
- * attribute "k" means that level. MDCR_EL3.SPME decides whether secure states are counted.
+ * event counter counts any event; the cycle counter counts cycles alone. The attribute "k" means EL1 and, where the
+ * library runs at EL2, EL2, too. MDCR_EL3.SPME decides whether secure states are counted.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 #include "core/util/bits.h"
@@ -141,7 +141,7 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         quirks |= ARM_QUIRK_EL2;
     /*
      * AArch32 has the upper halves of PMCEID0 and PMCEID1 in separate registers, which a port need not know. So `later`
-     * says that all events from 4000h on exist.
+     * says that all events from 4000h to 403Fh exist.
      */
     later = quirks & ARM_QUIRK_AARCH32 ? ~UINT64_C(0) : low >> 32 | (high >> 32 << 32);
     arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, later, quirks);
@@ -172,7 +172,10 @@ static const char *arm_known(unsigned i)
     return !i ? "armv8_pmuv3" : i == 1 ? "armv7_pmuv2" : NULL;
 }
 
-/* Return the name of the only catalogue, for PMUv2, too: PMUv2's common events are the first of PMUv3's. */
+/*
+ * Return the name of the catalogue of common events, for a CPU that no catalogue names. PMUv2 has this catalogue, too:
+ * its common events are the first of PMUv3's.
+ */
 static const char *arm_catalog(const struct upmu_pmu *pmu)
 {
     (void)pmu;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Arm's PMUv3. The gate of a counter is its bit of PMCNTEN. Its bit of PMINTEN lets an overflow request an
- * interrupt. PMCNTEN and PMINTEN have two register numbers each: one number sets bits, the next number clears bits.
+ * Registers of Arm's PMUv3 and PMUv2. The gate of a counter is its bit of PMCNTEN. A counter's bit of PMINTEN lets its
+ * overflow request an interrupt. PMCNTEN and PMINTEN have two register numbers each: the first one is for reads and
+ * sets bits, the next one clears bits.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 

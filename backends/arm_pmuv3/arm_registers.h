@@ -64,7 +64,7 @@ enum {
     UPMU_ARM_CLASSES,
     /* Further indices of upmu_pmu.limit, of no class. Bit n of the first is set if common event n exists (n < 64). */
     UPMU_ARM_COMMON = UPMU_ARM_CLASSES,
-    UPMU_ARM_COMMON_LATER /* bit n is set if event 4000h + n exists; on AArch32 all bits are set */
+    UPMU_ARM_COMMON_LATER /* bit n is set if event 4000h + n exists; on AArch32 detection sets all bits */
 };
 
 /* PMEVTYPERn, PMCCFILTR. */

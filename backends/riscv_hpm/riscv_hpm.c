@@ -209,8 +209,8 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
 /* ---- Register values: of events, of released counters, of overflow flags, of take-over ---- */
 
 /*
- * Add mhpmevent of an event to the image. No step contains OF, and OF is 0 in the shadow: so the write of an event that
- * differs clears OF.
+ * Add mhpmevent of an event to the image. No step contains OF, and OF is 0 in the shadow: so each write of mhpmevent
+ * clears OF.
  */
 static void rv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                       const uint8_t *counters, unsigned flags, struct upmu_image *image)

@@ -62,7 +62,8 @@ static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 
 /*
  * Store in *out_value the value of a resource in the filter registers as take-over found them (`found`, by row), in the
- * form of upmu_slot.value. Returns false: the type has no filters, or the resource has no bits in them.
+ * form of upmu_slot.value; of a byte that counts a band this is the form in events that has_band() accepts. Returns
+ * false: the type has no filters, or the resource has no bits in them.
  */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {

@@ -15,7 +15,7 @@
 #if UPMU_UNCORE
 
 /* Bits of upmu_unit_type.quirks (also in upmu_pmu.quirks of a unit's PMU) */
-#define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of its select enables the fixed counter, not bit 22 */
+#define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of the fixed counter's select enables it, not bit 22 */
 #define UPMU_UNCORE_FIXED_GATE_31 0x0002u  /* the fixed counter's gate in the enable register is bit 31, not bit 32 */
 /* the gate of the type's only counter is bit 28 of the enable register, not bit 0 */
 #define UPMU_UNCORE_GATE_28 0x0004u
@@ -34,7 +34,7 @@
 #define UPMU_UNCORE_GROWING_RESET 0x8000u  /* UPMU_UNIT_GROWING_RESET of upmu/unit.h */
 
 /*
- * What a table of discovery (the processor's own list of its units) says about the layout of a unit. The structure has
+ * The layout of a unit, as a table of discovery (the processor's own list of its units) describes it. The structure has
  * no holes, because it is compared as a whole.
  */
 struct upmu_uncore_found {
@@ -47,7 +47,7 @@ struct upmu_uncore_found {
 
 /*
  * Make the PMU of a built-in type: row `row` of upmu_uncore_rows, for a generation. `found`: what a table of discovery
- * says of it, or NULL.
+ * says of the type; NULL: nothing, which is not permitted for the row of rule OTHER.
  */
 void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncore_found *found,
                       struct upmu_uncore_pmu *out);

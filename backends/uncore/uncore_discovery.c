@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read tables of discovery, the lists of units that processors have from Sapphire Rapids on, and add the units.
+ * Read tables of discovery, the lists of their units that servers have from Sapphire Rapids on, and clients from
+ * Panther Lake on, and add the units.
  *
  * Layout: Linux 6.12 uncore_discovery.h, Intel's Agilex PMON guide 817760; checks: docs/uncore.md.
  */

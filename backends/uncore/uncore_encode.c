@@ -301,7 +301,9 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    /* AMD's L3: family 17h selects slices by a mask; later families may also select one slice by its number. */
+    /*
+     * AMD's L3: families 17h and 18h select slices by a mask; later families may also select one slice by its number.
+     */
     if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)

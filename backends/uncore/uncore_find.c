@@ -2,10 +2,9 @@
 /*
  * Find units: by model, PCI scan, registers that say how many there are, CPUID. Nothing is written.
  *
- * Dies of buses: each U-box says its node, and which die that is; a bus without a U-box belongs to the die of the next
- * bus that has one (Linux 6.12 uncore_snbep.c). Memory controllers of clients: register 48h of the host bridge (Linux
- * uncore_snb.c); of servers: D0h and D8h of a function (Linux, Intel PCM). AMD: CPUID 80000001h, 80000022h (Linux
- * amd/uncore.c).
+ * Dies of buses: each U-box says its node, and which die that is; for a bus without a U-box see complete_dies() (Linux
+ * 6.12 uncore_snbep.c). Memory controllers of clients: registers 48h and 68h of the host bridge (Linux uncore_snb.c);
+ * of servers: D0h and D8h of a function (Linux, Intel PCM). AMD: CPUID 80000001h, 80000022h (Linux amd/uncore.c).
  */
 #include "backends/uncore/uncore_find.h"
 #include "core/util/apart.h"
@@ -94,7 +93,9 @@ static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *wo
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* All ones mean 32 boxes here, no absent register: upmu_uncore_pci() returns false, but stores the value. */
+        /*
+         * All ones mean 32 boxes here, not an absent register: upmu_uncore_pci() returns false, but stores the value.
+         */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;
@@ -230,7 +231,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         return;
     bar = read_bar(finder, UNCORE_HOST_BRIDGE,
                    is->rule == UPMU_UNCORE_RULE_SAFBAR ? UNCORE_CLIENT_SAFBAR : UNCORE_CLIENT_BAR);
-    /* Bit 0 says that the range is enabled. On old clients (rule CLIENT_IMC) the range is always enabled. */
+    /* Bit 0 says that the range is enabled. For old clients (rule CLIENT_IMC) it is not looked at, as in Linux. */
     if (!(bar >> 12) || (!old && !(bar & 1u)))
         return;
     bar &= ~UINT64_C(0xfff);
@@ -251,7 +252,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
 
 /*
  * Find the boxes of memory controllers of a server by a PCI function, which has the address of each controller. A
- * controller has three boxes (channels), or one box of free-running counters.
+ * controller has three boxes (channels), fewer if the type has fewer, or one box of free-running counters.
  */
 static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, uint32_t where)
 {
@@ -477,8 +478,8 @@ static UPMU_APART void find_by_rule(struct upmu_uncore_finder *finder, unsigned 
 }
 
 /*
- * Return the MSR with the address of a table of discovery, which Panther Lake, Nova Lake and Diamond Rapids have; 0:
- * the CPU has no such MSR (Linux patches 2025/2026).
+ * Return the MSR with the address of a table of discovery, which Panther Lake, Wildcat Lake, Nova Lake and Diamond
+ * Rapids have; 0: the CPU has no such MSR (Linux patches 2025/2026).
  */
 static uint32_t table_msr(const struct upmu_uncore_seen *seen)
 {
@@ -530,7 +531,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
-    /* Let another call scan configuration space again: it finds the rest, or fails in the same way. */
+    /* Let the next call scan configuration space again: that call finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
         list->search.scanned = 0;
     if (finder.full)

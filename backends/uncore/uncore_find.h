@@ -50,9 +50,9 @@ void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t 
 void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at);
 
 /*
- * Add a box of a built-in type, unless the list has the box already, or one whose registers share bytes with its.
- * Returns the PMU of the box, also if there is no room for the box (finder->full); NULL: there is no room for the PMU,
- * or the registers that `found` says cannot be right.
+ * Add a box of a built-in type, unless the list has the box already, or has a box whose registers share bytes with
+ * those of this box. Returns the PMU of the box, also if there is no room for the box (finder->full); NULL: there is no
+ * room for the PMU (finder->full), or the registers that `found` says cannot be right.
  */
 struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
                                         const struct upmu_uncore_found *found, const struct upmu_unit_info *box);

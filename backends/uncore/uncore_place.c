@@ -117,9 +117,9 @@ static void find_cache(const struct upmu_uncore_seen *seen, uint32_t leaf, uint3
 
 /*
  * Set node, die (the node's number in its package) and last-level cache of an AMD CPU, and, if CPUID has no levels
- * (`has_levels`), the package; `number` is the APIC's number. A member whose leaf is missing stays. AMD APM vol 3:
- * 8000_0008H ECX[15:12] is how many bits of an APIC's number are within its processor, or 0. E.4.16 and 17: 8000_001EH
- * ECX[7:0] is the node, ECX[10:8] how many nodes a processor has, less 1.
+ * (`has_levels` is false), the package; `number` is the APIC's number. A member whose leaf is missing stays. AMD APM
+ * vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC's number are within its processor, or 0. E.4.16 and 17:
+ * 8000_001EH ECX[7:0] is the node, ECX[10:8] how many nodes a processor has, less 1.
  */
 static void place_amd(const struct upmu_uncore_seen *seen, bool has_levels, uint32_t number,
                       struct upmu_cpu_place *place)

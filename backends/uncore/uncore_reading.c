@@ -64,9 +64,9 @@ static bool is_for(const struct upmu_uncore_reading *reading, uint32_t kinds)
 }
 
 /*
- * Can a reading that the executing CPU has be read there? A register that CPUID promises is read on every host,
- * another one only where a fault is safe. A hypervisor may answer 0 for a register that it does not have: so under a
- * hypervisor a register that holds 0 is taken to be missing.
+ * Can a reading that the executing CPU has be read there? A register that CPUID promises is read in any case, another
+ * one only where a fault is safe. Under a hypervisor CPUID promises nothing, and a register that holds 0 is taken to be
+ * missing, because a hypervisor may answer 0 for a register that it does not have.
  */
 static bool can_be_read(struct upmu_uncore_finder *finder, const struct upmu_uncore_reading *reading)
 {

@@ -15,7 +15,7 @@
 
 /* Values of upmu_uncore_row.rule: how uncore_find.c finds the boxes of the type. */
 enum {
-    UPMU_UNCORE_RULE_ONE,        /* there is always one box */
+    UPMU_UNCORE_RULE_ONE,        /* one box, if its register can be read */
     UPMU_UNCORE_RULE_ALL,        /* of `most` boxes those whose register can be read */
     UPMU_UNCORE_RULE_CORES,      /* as many boxes as the package has cores, up to `most` */
     UPMU_UNCORE_RULE_CBO,        /* bits 3:0 of MSR 396h say how many boxes */
@@ -34,7 +34,7 @@ enum {
     UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers of clients: register 48h of the host bridge has the address */
     UPMU_UNCORE_RULE_CLIENT_MCS, /* as CLIENT_IMC, but only if bit 0 of that register is set */
     UPMU_UNCORE_RULE_SAFBAR,     /* as CLIENT_MCS, but by register 68h */
-    UPMU_UNCORE_RULE_AMD_NB,     /* AMD's northbridge, if CPUID 80000001h has it; 80000022h may have its counters */
+    UPMU_UNCORE_RULE_AMD_NB,     /* AMD's northbridge, if CPUID 80000001h has it; 80000022h may say how many counters */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
     UPMU_UNCORE_RULE_AMD_UMC,

@@ -146,10 +146,11 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
 #if UPMU_PRECISE
 
 /*
- * Return the value that a counter gets when it has stored a record. Its overflow arms it, and the record is that of the
- * next event, which the value includes (SDM 18.4.4). A counter without a shadow stores the record of the event that
- * overflows it: fixed counter 0 with the baseline, general counter 0, too, from format 5 on, and general counter 1 with
- * INST_RETIRED.PREC_DIST from Sandy Bridge to Skylake.
+ * Return the value that a counter gets when it has stored a record. In general its overflow only arms the counter, and
+ * the record is that of the next event: 1, because this event has been counted (SDM 18.4.4). 0: a counter without a
+ * shadow, which stores the record of the event that overflows it. With the baseline (PERF_CAPABILITIES[14]) this is
+ * fixed counter 0 and, from format 5 on, general counter 0. Without the baseline it is general counter 1 with
+ * INST_RETIRED.PREC_DIST, from Sandy Bridge to Skylake.
  */
 static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter)
 {
@@ -166,7 +167,7 @@ static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu
  * Return the bits of a counter in a register that several counters share, IA32_FIXED_CTR_CTRL or IA32_PEBS_ENABLE (see
  * find_records()). The control of fixed counters has four bits for each and, since adaptive records, four more 32 bits
  * higher. The bits of the slots counter belong to metrics, too: software that counts slots may read metrics, and a
- * write would end what it measures.
+ * write would end its measurement.
  */
 static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
@@ -192,7 +193,7 @@ static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *ima
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
-    /* Version 4 and later: release counters that were frozen before take-over (SDM 18.2.4.1). */
+    /* Version 4 and later: release counters and branch records that were frozen before take-over (SDM 18.2.4.1). */
     if (pmu->capabilities & UPMU_PMU_INUSE)
         upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
     if (has_one_enable(pmu))
@@ -211,8 +212,9 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
 /*
  * Events that also count what other cores or agents do. In their unit masks bits 7:6 are 01b for this core, 11b for all
  * cores; bit 5 is 0 for this agent of the bus, 1 for all agents. Codes 20H to 3FH are events of the second-level cache,
- * which cores share, and have bits 7:6; codes 60H to 7FH are those of the bus, and have bits 7:6 and bit 5. Source: the
- * masks BOTH_CORES, ALL_AGENTS and ANY in events/core.tsv, coreduo.tsv, atom.tsv, p6.tsv, pm.tsv.
+ * which cores share, and have bits 7:6; codes 60H to 7FH are those of the bus, and have bits 7:6 and bit 5. P6, which
+ * has one core, has bit 5 of the bus events alone. Source: the masks BOTH_CORES, ALL_AGENTS and ANY in events/core.tsv,
+ * coreduo.tsv, atom.tsv, p6.tsv, pm.tsv.
  */
 #define ALL_CORES UINT64_C(0x8000)
 #define ALL_AGENTS UINT64_C(0x2000)

@@ -89,7 +89,7 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED (C0h/01h) miscounts at periods below 128 */
 #define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: as HSW11; BDM55: bits 5:0 of a period of C0h/01h are ignored */
 #define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* a load latency event needs event 03h/82h on a second counter */
-#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 of PERF_CAPABILITIES hides PERF_METRICS */
+#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: bit 15 of PERF_CAPABILITIES is 0, but PERF_METRICS exists */
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: 89h/7Fh, not C5h/00h, counts branch-misses */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode uses general counter 3 (TSX_FORCE_ABORT); upmu does not */
 
@@ -101,7 +101,7 @@ const char *upmu_x86_core_names(unsigned i);
 /*
  * x86_core_branches.c: set the fields of a PMU for branch records, or, where it has none, the reason
  * (upmu_pmu.no_branches). `features`: EAX to EDX of leaf 7; `format`: PERF_CAPABILITIES[5:0], or UPMU_X86_NO_FORMAT.
- * `detection` NULL: the stack is the typical one of the model, and the other two are not read.
+ * `detection` NULL: the stack is the typical one of the model; `features` and `format` are not read.
  */
 #define UPMU_X86_NO_FORMAT 0xffu
 void upmu_x86_core_branches(const struct upmu_detection *detection, const uint32_t features[4], unsigned format,
@@ -126,8 +126,8 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
  * the payload registers of the PMU's model as present.
  *
  * upmu_x86_core_counters() returns the counters that an event may use; 0: none. event->counters, if not 0, are the
- * general counters that the catalogue's row allows: others are left out, unless no counter would remain. A precise
- * event has no counter if the model has no records of it at its level.
+ * counters that the catalogue's row allows: other general counters are left out, unless no counter would remain. A
+ * precise event has no counter if the model has no records of it at its level.
  */
 unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits);
 void upmu_x86_core_add_payloads(struct upmu_pmu *pmu);
@@ -149,7 +149,8 @@ bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event);
  *
  * Events of the architectural catalogue (event->id) have translations by model. Events of another catalogue are the
  * model's own: one that CPUID reports as absent is accepted only if its name is no architectural event's
- * (UPMU_ROW_OWN_NAME) and there is no hypervisor.
+ * (UPMU_ROW_OWN_NAME) and there is no hypervisor. An event with code 00h always needs its fixed counter, or its byte of
+ * PERF_METRICS.
  */
 bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
 #endif
@@ -168,7 +169,8 @@ uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternati
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);
 
 /*
- * Unit mask and code of the auxiliary event of load latency (UPMU_X86_QUIRK_LDLAT_AUX), counted at the same privileges.
+ * Unit mask and code of the auxiliary event of load latency (UPMU_X86_QUIRK_LDLAT_AUX), which counts at the privileges
+ * of the load latency event.
  */
 #define UPMU_X86_LDLAT_AUX 0x8203u
 

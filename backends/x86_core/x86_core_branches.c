@@ -42,7 +42,10 @@
 #define NOT_WITH_TRACE 4u  /* the stack cannot record while Processor Trace runs */
 
 /* clang-format off */
-/* The stack of some models; depth and format are the typical ones. */
+/*
+ * The branch stacks, by model. A PMU that is described by name has this depth and format. A detected PMU has the depth,
+ * if its stack is not the architectural one; PERF_CAPABILITIES has the format.
+ */
 static const struct branch_model {
     uint64_t rules; /* mask of the models that have the stack: bits UPMU_X86_RULES_… */
     uint8_t depth, format, quirks;

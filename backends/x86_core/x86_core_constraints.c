@@ -42,7 +42,9 @@ static const struct {
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
 
-/* On these models a PEBS record has the address of the sampled instruction itself; others refuse precise level 2. */
+/*
+ * On these models a PEBS record has the address of the sampled instruction itself; other models refuse precise level 2.
+ */
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
 /*
@@ -169,9 +171,9 @@ bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 }
 
 /*
- * Return those of `counters` on which a precise event is possible at its level; 0: none. Level 3 needs a row of
- * shadowless_rules. A row with a fixed counter gives the counters alone: on Golden Cove and later, `counters` are those
- * of the lower levels, which precise instructions have on general counters only.
+ * Return the counters on which an event is possible at its level of precision; 0: none. Up to level 2 they are
+ * `counters`. Level 3 needs a row of shadowless_rules, which limits `counters`. A row with a fixed counter gives the
+ * counters alone, because on Golden Cove and Redwood Cove `counters` of precise instructions are general counters only.
  */
 static uint32_t counters_at(const struct upmu_pmu *pmu, const struct upmu_event *event, uint32_t counters)
 {
@@ -207,8 +209,8 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     else /* no general counter has event 00h: without a row it is a metric or nothing */
         counters &= event->config & UPMU_X86_SELECT_EVENT ? pmu->general : metric_of(event->config);
     /*
-     * event->counters are those of the event file. If they and the row have no common counter, the row is used
-     * (Skylake's C0h/01h).
+     * event->counters are those of the event file, which limit the general counters. If no counter would remain, they
+     * are ignored (Skylake's C0h/01h).
      */
     if (event->counters && (counters & (event->counters | ALL_FIXED)))
         counters &= event->counters | ALL_FIXED;

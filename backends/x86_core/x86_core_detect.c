@@ -21,7 +21,8 @@
 /* clang-format off */
 /*
  * Entries of upmu_pmu.counter as in a PMU of version 2, in which 32 bits of a general counter can be written. In the
- * copy of a CPU add_counter() sets widths, and rows and bits that the CPU's version has otherwise.
+ * entries of a detected or described PMU add_counter() sets the widths, and the rows and bits in which other versions
+ * differ.
  */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
@@ -49,8 +50,8 @@ static const struct upmu_pmu intel_common = {
 };
 
 /*
- * What follows from the version of a PMU: index 0 is P6 and Core Duo, 1 version 1, 2 versions 2 and 3, 3 versions 4 and
- * 5, 4 version 6.
+ * Properties that follow from the version of a PMU. Index 0: P6 and Core Duo; 1: version 1 of other models; 2: versions
+ * 2 and 3; 3: versions 4 and 5; 4: version 6 and later.
  */
 #define ROW_BIT(row) UPMU_BIT32((row) & 31)
 #define GLOBAL_ROWS (ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) | \
@@ -124,7 +125,7 @@ static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
     uint32_t quirks = model->quirks;
 
-    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* a hypervisor lacks registers */
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* a hypervisor hides registers */
         quirks &= ~UPMU_X86_QUIRK_PRELUDE;
     /* Bit 6 of arch_events is branch-misses. */
     if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
@@ -291,8 +292,9 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
 #define CLX_STEPPING 5u /* from this stepping on a CPU of model 55h is a Cascade Lake, below a Skylake-SP */
 
 /*
- * Return a CPU's model: by family and model of CPUID and, on hybrids, by EAX of leaf 1Ah (`type`): core type in bits
- * 31:24, native model in bits 23:0. EAX may be 0 (E-cores disabled): then family and model alone decide.
+ * Return the model of a CPU with this family and model of CPUID. On hybrids EAX of leaf 1Ah (`type`) decides, too: core
+ * type in bits 31:24, native model in bits 23:0. EAX may be 0 (E-cores disabled): then family and model alone decide.
+ * The stepping tells Cascade Lake from Skylake-SP. An unknown CPU has a row by its version.
  */
 static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint32_t type)
 {

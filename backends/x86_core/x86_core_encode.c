@@ -19,7 +19,7 @@
 
 /*
  * Return the bits that may be set in the register of a row. The select of general counter 0 stands for all selects,
- * also where a hypervisor leaves out counter 0. On newer CPUs the row of the offcore register stands for the OMR
+ * also where a hypervisor leaves out counter 0. Where the PMU has no offcore registers, their row stands for the OMR
  * registers.
  */
 static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned row)
@@ -138,8 +138,8 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 #endif
 
 /*
- * Set the shortest period of C0h/01h (128), and the step of its periods (64). HSW11 and BDM11: general counters count
- * retired instructions wrong at short periods; BDM55: bits 5:0 of longer periods are ignored.
+ * Set the shortest period of C0h/01h (128) and, with BDM55, the step of its periods (64). HSW11 and BDM11: general
+ * counters count retired instructions wrong at short periods; BDM55: bits 5:0 of longer periods are ignored.
  */
 static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -210,7 +210,10 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
      */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         event->attributes |= UPMU_ATTR_IN_TXCP;
-    /* BJ122, BV98, HSD29: D0h to D3h disturb counts of the other hyper-thread, so they must not run beside them. */
+    /*
+     * BJ122, BV98, HSD29: D0h to D3h disturb the counter of the same number on the other hyper-thread, which must be
+     * idle.
+     */
     if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
         event->attributes |= UPMU_ATTR_EXCLUSIVE;
     counters = upmu_x86_core_counters(pmu, event);

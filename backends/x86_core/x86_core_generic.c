@@ -65,7 +65,9 @@ static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, u
 {
     uint64_t counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 
-    /* Bits above the code can be any of an imported event, and `counter` beyond the last one. */
+    /*
+     * The code of an imported event can have bits above 15:0: then `counter` may be greater than any counter's number.
+     */
     if (!(code & 0xffu))
         return counter < UPMU_COUNTERS && pmu->counters >> counter & 1u;
     for (unsigned i = 0; i < known; i++)
@@ -85,17 +87,22 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
         i++;
     if (i < TRANSLATIONS)
         translated = translations[i].to;
-    /* AAJ80: C5h/00h counts mispredicted branches wrong. 89h/7Fh replaces it, and counts slightly too many. */
+    /* AAJ80: C5h/00h counts mispredicted branches wrong. 89h/7Fh replaces it, and counts too many. */
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
-    /* If CPUID lacks event 3Ch/01h of general counters, fixed counter 2 counts the same (as in Linux). */
+    /*
+     * On models of REFERENCE_TICKS_ALIKE fixed counter 2 replaces event 3Ch/01h if CPUID lacks that event (as in
+     * Linux).
+     */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
         !is_announced(pmu, translated, known))
         translated = UPMU_WORD_REF_CYCLES;
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    /* Without a hypervisor an event of the model's own catalogue (UPMU_ROW_OWN_NAME) exists, also unannounced. */
+    /*
+     * Without a hypervisor an event with a name of the model's own (UPMU_ROW_OWN_NAME) exists, even if CPUID lacks it.
+     */
     if (own && (row->flags & UPMU_ROW_OWN_NAME) && !(pmu->capabilities & UPMU_PMU_HYPERVISOR))
         known = 0;
     return is_announced(pmu, translated, known);

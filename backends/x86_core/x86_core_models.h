@@ -23,7 +23,7 @@ struct shape {
     uint32_t capabilities; /* bits of upmu_pmu.capabilities, besides those that follow from the version */
     uint64_t select;       /* select bits that exist, besides those that all PMUs have */
     bool metrics;
-    uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
+    uint8_t branch_format; /* PERF_CAPABILITIES[5:0], or UPMU_X86_NO_FORMAT */
 #if UPMU_PRECISE
     uint64_t perf_capabilities; /* PERF_CAPABILITIES; 0 if the CPU has no such register */
 #endif
@@ -165,7 +165,8 @@ static const struct model models[] = {
 };
 
 /*
- * Family and model of CPUID, and their row in `models`.  Of several lines with one row the first has the typical CPU.
+ * Family and model of CPUID, and their row in `models`. Of several lines with one row the first has the typical CPU.
+ * The line of M_CLX is for upmu_x86_core_describe() alone: find_model() uses the first line of a model.
  */
 static const struct {
     uint8_t family, model, row;

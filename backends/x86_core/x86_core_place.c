@@ -8,8 +8,9 @@
  * - MSRs 1A6h and 1A7h: codes B7h and BBh; from Golden Cove on 2Ah and 2Bh; on Atoms unit masks 1 and 2 of B7h;
  * - instead on Panther Cove, Coyote Cove and Arctic Wolf MSRs 3E0h to 3E3h (OMR): unit masks 1, 2, 4, 8.
  *
- * Two kinds of events need a second counter. A top-down metric is a fraction of the slots that fixed counter 3 counts,
- * once for all metrics of a set. Load latency on Golden Cove is wrong without an auxiliary event on another counter.
+ * Two kinds of events need a second counter. A top-down metric is a fraction of the slots that fixed counter 3 counts;
+ * all metrics of a set share this counter. Load latency on Golden Cove is wrong without an auxiliary event on another
+ * counter.
  *
  * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics, mem-loads-aux). OMR: Intel's files for
  * Nova Lake (MSRIndex, UMask).

@@ -6,7 +6,7 @@
  * detection.  Four tables: with global control (version 2 and later) the gate of a
  * counter is a bit of GLOBAL_CTRL; from version 6 on counters and selects have a
  * block of their own; before version 2 the gate is the enable bit of the counter's
- * select; on P6 there is one enable bit for both counters.
+ * select; on P6 and Core Duo one enable bit is for both counters.
  */
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/util/bits.h"
@@ -168,7 +168,9 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
-    /* The library only clears bits of these registers, at take-over (find_records()): SDM 18.4.4. */
+    /*
+     * Take-over clears bits of these registers (find_records()): SDM 18.4.4. Precise sampling sets bits of PEBS_ENABLE.
+     */
     [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
                               .by_counter = 1, .owned = ALL },
     [UPMU_X86_CLASS_CFG] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,

@@ -22,7 +22,8 @@
 
 /*
  * Limits of a sampling period in events. A counter that started at -8 to -1 was seen to interrupt the same instruction
- * for ever (perfctr), so 9 is the least. The sign bit of a counter shows an overflow, so half of its range is the most.
+ * for ever (perfctr), so 9 is the least. A clear sign bit of a counter shows an overflow, so half of the counter's
+ * range is the most.
  */
 #define LEAST_PERIOD 9u
 #define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
@@ -48,8 +49,8 @@ static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentiu
                                    "Intel Pentium 4 (Cedar Mill)"};
 
 /*
- * Set the order in which placement tries the counters (upmu_pmu.preference): by number, but counter 1 last, because its
- * ENABLE bit does not work properly (Linux).
+ * Set the order in which placement tries the counters (upmu_pmu.preference): by number, but counter 1 last, because
+ * Linux says that its ENABLE bit does not work properly.
  */
 static void prefer_counters(struct upmu_pmu *pmu)
 {

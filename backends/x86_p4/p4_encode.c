@@ -21,7 +21,10 @@
 #define THREADS CCCR(UPMU_P4_CCCR_THREAD)
 #define FILTERS CCCR(UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE)
 #define CASCADES CCCR(UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE)
-/* CCCR bits that are cleared in an event's word: upmu sets them itself. Enable, overflow flag, interrupt requests. */
+/*
+ * CCCR bits that are cleared in an event's word: the enable bit and the interrupt requests, which upmu sets itself, and
+ * the overflow flag.
+ */
 #define RUN_BITS \
     CCCR(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_OVF)
 
@@ -29,7 +32,7 @@
 static const struct p4_field {
     uint16_t attribute; /* UPMU_ATTR_… */
     uint8_t shift;
-    uint8_t room; /* the field's greatest value, all its bits */
+    uint8_t room; /* greatest value of the field: a mask, before the shift */
     char name[6]; /* in canonical text */
 } p4_fields[] = {
     {UPMU_ATTR_USR, 2, 1, ":u"},    {UPMU_ATTR_OS, 3, 1, ":k"},     {UPMU_ATTR_EDGE, 56, 1, ":e="},
@@ -95,7 +98,8 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
 }
 
 /*
- * Return the i-th catalogue for the look-up of names: 0 is the imported one, 1 the built-in one; NULL: there is none.
+ * Return the i-th catalogue for the look-up of names: 0 is the imported one, 1 the built-in one; NULL: there is none,
+ * or the PMU refuses the built-in one.
  */
 static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigned i)
 {
@@ -256,8 +260,8 @@ static void set_second(struct upmu_event *event, unsigned code, unsigned mask)
 
 /*
  * Set the second word of an event that needs a second ESCR. An event of occupancy (IOQ_active_entries,
- * BSQ_active_entries) needs the event of allocation with the same mask in the other ESCR, which observes that entries
- * begin and end. A tagged event needs an upstream event.
+ * BSQ_active_entries) needs the event of allocation with the same mask in the other ESCR. A tagged event needs an
+ * upstream event.
  */
 static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
 {
@@ -362,9 +366,8 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
 /* ---- Finishing ---- */
 
 /*
- * Clear the bits of a word that the library sets itself, and check the word (CCCR << 32 | ESCR). Returns false: a bit
- * may not be set on this PMU, or the CCCR select leads to no ESCR. Without a second hyper-thread ACTIVE_THREAD becomes
- * 3, whatever a raw word has.
+ * Clear RUN_BITS in a word (CCCR << 32 | ESCR), and check the word. Returns false: a bit may not be set on this PMU, or
+ * the CCCR select leads to no ESCR. Without a second hyper-thread ACTIVE_THREAD becomes 3, whatever a raw word has.
  */
 static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *word)
 {
@@ -476,7 +479,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     status = finish_second(pmu, event);
     if (status != UPMU_OK)
         return status;
-    /* A record has the address of the next instruction: only level 1 is possible. */
+    /* NetBurst has precise level 1 alone, and only for events that count tagged uops. */
     if (UPMU_PRECISE_LEVEL(event->attributes) > 1 ||
         ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config)))
         return UPMU_ERR_NOT_PRECISE;

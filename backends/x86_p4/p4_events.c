@@ -83,7 +83,10 @@ static const uint16_t p4_events[] = {
 
 #define P4_EVENTS ((int)(sizeof p4_events / sizeof p4_events[0]))
 
-/* Numbers of even ESCRs, by group and CCCR select. The odd ESCR of the same part of the CPU has the next number. */
+/*
+ * Numbers of even ESCRs, by group and CCCR select. The odd ESCR of the same part of the CPU has the next number;
+ * SSU_ESCR0 has no odd one.
+ */
 #define NONE UPMU_P4_NO_ESCR
 const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8] = {
     [UPMU_P4_GROUP_BPU] = {18, 20, 10, 22, 12, 37, 2, 0},

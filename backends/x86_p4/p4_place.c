@@ -72,10 +72,9 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * Fill in slot 1, a helper, with the upstream ESCR of an event that counts tagged uops: the odd ESCR if `odd` is 1,
- * except that RAT_ESCR and SAAT_ESCR are given. Front-end tags are a single bit, for which each hyper-thread has one
- * RAT_ESCR: so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of
- * their SAAT_ESCR.
+ * Fill in slot 1, a helper, with the upstream ESCR of an event that counts tagged uops: the odd ESCR if `odd` is 1. The
+ * side of two kinds of ESCRs is fixed. Front-end tags are a single bit, for which each hyper-thread has one RAT_ESCR:
+ * so loads and stores cannot be counted together. The SAAT_ESCR of a split metric is that of tables 19-32 to 19-34.
  *
  * This function and the two below return the number of alternatives of the event; 0: this alternative cannot be used.
  */
@@ -136,8 +135,8 @@ static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative
 }
 
 /*
- * Fill in what the second word of an event needs besides slot 0. `odd`: the side of slot 0; `second`: that of the
- * second word's ESCR, 0 or 1 for odd.
+ * Fill in what the second word of an event needs besides slot 0. `odd` is the side of slot 0, `second` that of the
+ * second word's ESCR: 0 for even, 1 for odd.
  */
 static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
                             unsigned second, struct upmu_alternative *out)

@@ -83,8 +83,8 @@ enum {
     (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /*
- * PEBS_ENABLE: upmu writes the bits of replay tags, but not bits 25 and 26, which make counters write records.  Without
- * UPMU_FIRMWARE no other software uses these counters, and take-over clears the bits.
+ * PEBS_ENABLE: upmu writes the bits of replay tags. Bits 25 and 26 make counters write records. With UPMU_FIRMWARE upmu
+ * leaves them as they are. Without it no other software uses these counters, and take-over clears the bits.
  */
 #define UPMU_P4_PEBS_TAGS (UINT64_C(0x19fff) | UINT64_C(1) << 24)
 #define UPMU_P4_PEBS_RECORDS (UINT64_C(3) << 25)

@@ -19,8 +19,8 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
 
 /*
  * Return counters 16 and 17 if bit 25 or 26 of PEBS_ENABLE makes one of them write records, each for one hyper-thread
- * (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them; a build in which all
- * counters are the library's does (UPMU_FIRMWARE).
+ * (SDM 18.15.7). With UPMU_FIRMWARE upmu does not clear these bits, because the other hyper-thread may use them;
+ * without it all counters are the library's, and the bits are cleared.
  */
 static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {

@@ -5,8 +5,8 @@
  *
  * The words of an event: config is CCCR << 32 | ESCR of the counted event; config1 is the same for a second ESCR (of an
  * event that tags, that must be programmed as well, or that starts a cascade); config2 is MATRIX_VERT << 32 |
- * PEBS_ENABLE. ESCRs have the form for hyper-thread 0; an ESCR with a bit of hyper-thread 1 (bits 1:0) is used as it
- * is.
+ * PEBS_ENABLE or, with a cascade, may be UPMU_EVENT_AFTER with the initiator's count. ESCRs have the form for
+ * hyper-thread 0; an ESCR with a bit of hyper-thread 1 (bits 1:0) is used as it is.
  *
  * A part of the CPU with events (BSU, FSB, FIRM and so on) has two ESCRs: an even one, whose name ends in 0, 2 or 4,
  * and the odd one after it. A side is the set of counters that see even ESCRs, or odd ones.

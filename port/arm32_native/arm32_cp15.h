@@ -67,8 +67,8 @@ static inline bool upmu_a32_is_indirect(uint32_t number)
 
 /*
  * Access a counter or event type through PMSELR, the only way that PMUv2 has: write *value, or with `value` NULL read
- * into *out. PMSELR is restored: an interrupt between a selection and its use, by upmu or by other software, does no
- * harm. False: the number is no such register.
+ * into *out. PMSELR is restored: so upmu's handler may interrupt upmu or other software between a selection and its
+ * use. False: the number is no such register.
  */
 static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uint64_t *out)
 {

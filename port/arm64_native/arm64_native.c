@@ -52,7 +52,7 @@ static void pmi_rearm(void *context)
 
 /*
  * Return the time of the generic timer in nanoseconds. Seconds and the rest of a second are converted apart, because
- * count * 10^9 has more than 64 bits after some seconds.
+ * count * 10^9 exceeds 64 bits: at 1 GHz after 18 seconds.
  */
 static uint64_t clock_ns(void *context)
 {

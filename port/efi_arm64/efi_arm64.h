@@ -42,8 +42,9 @@ struct upmu_efi_arm64 {
  * Install the port on the executing CPU. A program can have one such port at a time.
  *
  * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` is the number of the PMU's
- * interrupt. port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt. Call
- * upmu_efi_arm64_close() before the application returns. Returns UPMU_OK or UPMU_ERR_STATE (installed already).
+ * interrupt. port.pmi_rearm is NULL if `interrupts` is NULL, or if the protocol refuses the handler, as it does if
+ * another program has one for that interrupt. Call upmu_efi_arm64_close() before the application returns. Returns
+ * UPMU_OK or UPMU_ERR_STATE (installed already).
  * Context: local, or with interrupts on.
  */
 UPMU_MUST_CHECK

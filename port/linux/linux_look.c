@@ -78,7 +78,7 @@ static void look_at_file(const struct view *view)
 
 /*
  * Refuse if the kernel is locked down, because it then refuses writes of registers. The file reads "none [integrity]
- * confidentiality": brackets mark the state in force. Without the file there is no lockdown.
+ * confidentiality": brackets mark the state in force. If the file cannot be read, nothing is refused.
  */
 static void look_at_lockdown(const struct view *view)
 {
@@ -123,8 +123,8 @@ static void look_at_watchdog(const struct view *view)
 }
 
 /*
- * Warn of a hypervisor (CPUID.1 ECX[31]). Refuse writes, unless `yes`, on a Pentium 4 and on a P6, where leaf 0AH
- * EAX[7:0], the version of architectural performance monitoring, is 0 (SDM vol 2).
+ * Warn of a hypervisor (CPUID.1 ECX[31]). Without one refuse writes, unless `yes`, on Intel's Pentium 4 and P6; on a P6
+ * leaf 0AH EAX[7:0], the version of architectural performance monitoring, is 0 (SDM vol 2).
  */
 static void look_at_cpu(const struct view *view)
 {

@@ -22,7 +22,7 @@
 #include "port/linux/linux_system.h"
 
 /*
- * The folder of the journals. And a file there whose lock a program takes: one program of the machine can have it at a
+ * The folder of the journals, and a file in it that a program locks: one program of the machine can have the lock at a
  * time.
  */
 #define UPMU_LINUX_FOLDER "/run/upmu"
@@ -40,7 +40,7 @@ struct upmu_linux {
     /* Text of the first failure that is not a register fault (#GP), as of the journal or a file; "": there was none. */
     char trouble[200];
     uint32_t changed; /* address of a register that other software changed between two writes; 0: none */
-    uint32_t writes;  /* number of writes made */
+    uint32_t writes;  /* number of writes that were tried */
     enum upmu_linux_mode mode;
     void (*on_write)(void *context, const char *name, uint32_t address, uint64_t value); /* NULL: not called */
     void *on_write_context;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Linux itself as a struct upmu_linux_system: each function makes the system call of its name; and upmu_linux_line().
- */
+/* Linux itself as a struct upmu_linux_system, by system calls (`cpuid`: by the instruction); and upmu_linux_line(). */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include "port/linux/linux_system.h"

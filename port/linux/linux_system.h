@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What port/linux needs of the operating system, as a table of functions: a test can give a table of its own. */
+/* The functions of the operating system that port/linux needs, as a table: a test can give a table of its own. */
 #ifndef UPMU_LINUX_SYSTEM_H
 #define UPMU_LINUX_SYSTEM_H
 

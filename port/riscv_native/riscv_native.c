@@ -57,7 +57,10 @@ static void irq_restore(void *context, uintptr_t state)
     UPMU_RV_SET("mstatus", state);
 }
 
-/* An overflow sets the pending bit of the interrupt, which nothing clears: clear it before the next one. */
+/*
+ * An overflow sets the pending bit of the interrupt, which the hardware never clears: clear the bit before the next
+ * overflow.
+ */
 static void pmi_rearm(void *context)
 {
     (void)context;

@@ -170,9 +170,9 @@ static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event,
 }
 
 /*
- * Ask the firmware for one of the counters in `wanted` (bit m: CSR cycle + m) for counter n; false: none of them is
- * free. The firmware may answer with cycle or instret, which other programs read, too. With Sscofpmf this answer is
- * refused; the modes of that counter, which the firmware may have changed, are restored.
+ * Ask the firmware for one of the counters in `wanted` (bit m: CSR cycle + m) for counter n; false: the firmware gives
+ * none of them. The firmware may answer with cycle or instret, which other programs read, too. With Sscofpmf this
+ * answer is refused, and a second call lets that counter count all modes again, in case the first one changed this.
  */
 static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t wanted)
 {

@@ -203,7 +203,7 @@ static void *template_shared_page(void *context, uint64_t *out_guest_physical)
 
 /*
  * Choose the CPU that drives a unit, among the `count` CPUs in `allowed`; NULL: the library chooses. Without this hook
- * it chooses a CPU of the unit's die that drives the fewest units.
+ * the library chooses a CPU of the unit's die that drives the fewest units.
  */
 static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
                                              struct upmu_cpu *const *allowed, unsigned count)

@@ -2,10 +2,10 @@
 /*
  * Register accesses that survive a fault (#GP, and #UD of an RDPMC that does not exist).
  *
- * Behind the instruction stand a jump over a mark of four bytes, the mark, and the landing: code that makes the access
- * report failure. Your handlers of #GP and #UD call upmu_x86_guard_landing(), for faults in ring 0 only: test the saved
- * CS first. The function recognises the fault by the mark, and the handler resumes at the landing. There is no table
- * and no variable, so accesses may nest in an NMI.
+ * Behind the instruction stand a jump, a mark of four bytes, and the landing, code that makes the access report
+ * failure; without a fault the jump skips both. Your handlers of #GP and #UD call upmu_x86_guard_landing(), for faults
+ * in ring 0 only: test the saved CS first. The function recognises the fault by the mark, and the handler resumes at
+ * the landing. There is no table and no variable, so accesses may nest in an NMI.
  */
 #ifndef UPMU_X86_GUARD_H
 #define UPMU_X86_GUARD_H
@@ -21,8 +21,8 @@
 #define UPMU_X86_GUARD_LANDING 8u
 
 /*
- * What stands behind an access. Its operand `ok`, which is 1, becomes 0 at the landing. The jump is written in bytes,
- * because an assembler may choose a longer one, as clang's does without optimisation.
+ * The code behind an access: jump, mark, landing. Its operand `ok`, which is 1, becomes 0 at the landing. The jump is
+ * written in bytes, because an assembler may choose a longer one, as clang's does without optimisation.
  */
 #define UPMU_X86_GUARD ".byte 0xeb, 1f - 0f\n0:\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
 

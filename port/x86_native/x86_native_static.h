@@ -10,10 +10,10 @@
  * If there is more than one CPU, define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
  * (and declare what the expression needs in a header of yours that includes this one). UPMU_X86_NO_PMI and
  * UPMU_X86_NO_CLOCK leave the hooks pmi_rearm and clock_ns out. Define them where upmu_x86_native_port() would leave
- * the hook out: UPMU_X86_NO_PMI with neither an APIC page nor x2APIC mode, UPMU_X86_NO_CLOCK with tsc_khz 0. Otherwise
- * these hooks, bound at compile time, would be in use: sampling would be accepted though no interrupt comes, and all
- * times would be 0. With UPMU_X86_PCI the hooks of upmu_x86_native_pci() are in use: call that function, too. For
- * memory-mapped units copy this file, and add upmu_static_mmio_map() in the way of upmu_static_pci_read().
+ * the hook out: UPMU_X86_NO_PMI with neither an APIC page nor x2APIC mode, UPMU_X86_NO_CLOCK with a tsc_khz below 4000.
+ * Otherwise these hooks, bound at compile time, would be in use: sampling would be accepted though no interrupt comes,
+ * and all times would be 0. With UPMU_X86_PCI the hooks of upmu_x86_native_pci() are in use: call that function, too.
+ * For memory-mapped units copy this file, and add upmu_static_mmio_map() in the way of upmu_static_pci_read().
  */
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H
