@@ -3,8 +3,8 @@
  * The kernel's side of libpmc (hwpmc): a kernel embeds it to answer the calls of pmc.h. A PMC is one session with one
  * event.
  *
- * Calls on one struct upmu_pmcs are made one at a time. Allocation in a system mode and calls for one PMC are made on the
- * CPU where its session is, or the port has run_on_cpu (upmu/port.h).
+ * Calls on one struct upmu_pmcs are made one at a time. Allocation in a system mode and calls for one PMC are made on
+ * the CPU where its session is, or the port has run_on_cpu (upmu/port.h).
  */
 #ifndef UPMU_ABI_PMC_UPMU_PMC_H
 #define UPMU_ABI_PMC_UPMU_PMC_H
