@@ -45,7 +45,7 @@
 #define SBI_FIRMWARE_RESERVED 256u /* codes 256 to 65534 are events of an implementation; this one has none */
 #define SBI_FIRMWARE_PLATFORM 0xffffu
 
-/* The snapshot memory: a mask of overflows, then an array of values. Bit and index n are those of counter base + n. */
+/* The snapshot memory: a mask of overflows, then values. Bit n and value n are those of counter base + n. */
 #define SBI_PAGE 4096u
 #define SBI_VALUES 8u
 
@@ -297,7 +297,7 @@ struct sbi_start {
     unsigned long flags;
 };
 
-/* Prepare a counter's start: clear its overflow flag, and load its value if the flags give one. Its gate stays closed. */
+/* Prepare a counter's start: clear its overflow flag, load its value if the flags give one. The gate stays closed. */
 static enum upmu_sbi_error counter_prepare(struct upmu_sbi_pmu *pmu, const struct sbi_start *start, unsigned counter)
 {
     uint64_t value = start->value;
