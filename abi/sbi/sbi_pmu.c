@@ -70,7 +70,7 @@ static struct upmu_sbi_answer sbi_value(unsigned long value)
     return answer;
 }
 
-/* Return a 64-bit number that S-mode passes: with XLEN 32 as two halves, the lower first, else as the first argument. */
+/* Return a 64-bit number that S-mode passes: with XLEN 32 as two halves, the lower first; else as one argument. */
 static uint64_t sbi_wide(const unsigned long two[2])
 {
     return SBI_XLEN == 32 ? (uint64_t)two[1] << 32 | two[0] : two[0];
