@@ -94,9 +94,9 @@ struct upmu_why {
     enum upmu_status status;      /* the status that was returned; UPMU_OK: no refusal */
     enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what the culprits conflict over */
     uint16_t position;            /* byte offset of the refused part in the caller's text */
-    uint16_t length;              /* bytes of this part; 0: the refusal concerns no text */
-    /* The refused part of the text, shortened, NUL-terminated; or the name of the missing hook; or, with length 0, why
-     * there is no such hardware. */
+    uint16_t length;              /* bytes of this part, or of another text in `word`; 0: not stored */
+    /* The refused part of the text, shortened, NUL-terminated; or the name of the missing hook; or what is wrong with
+     * the hardware. */
     char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
     struct upmu_event_id nearest; /* event with the most similar name, or 0; UPMU_ERR_WRONG_PMU: named event */
