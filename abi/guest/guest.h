@@ -155,10 +155,10 @@ struct upmu_guest_policy {
 };
 
 /*
- * Memory of the host for one vCPU. `sessions`: an array with one session for each virtual counter that can count at the
- * same time, at most UPMU_GUEST_COUNTERS. `thread`: the thread of the host that runs the vCPU, if the host calls
- * upmu_thread_switch(). NULL: the host calls upmu_guest_load() when it brings the vCPU to a CPU, and upmu_guest_put()
- * when it takes the vCPU away, not at each entry and exit.
+ * Memory of the host for one vCPU. `sessions`: an array with one session for each virtual counter that is to count at
+ * the same time, at most UPMU_GUEST_COUNTERS; a counter without a session waits. `thread`: the thread of the host that
+ * runs the vCPU, if the host calls upmu_thread_switch(). NULL: the host calls upmu_guest_load() when it brings the vCPU
+ * to a CPU, and upmu_guest_put() when it takes the vCPU away, not at each entry and exit.
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;
@@ -207,7 +207,7 @@ struct upmu_guest_arm {
 struct upmu_guest_statistics {
     uint64_t traps_read;       /* trapped RDMSR, RDPMC, MRS, except those answered NOT_OURS; faults are included */
     uint64_t traps_write;      /* trapped WRMSR and MSR, counted in the same way */
-    uint64_t entries;          /* entries, except those that returned UPMU_ERR_STATE (no CPU) */
+    uint64_t entries;          /* entries, except those that returned UPMU_ERR_STATE, as the vCPU was on no CPU */
     uint64_t entries_counting; /* entries after which at least one virtual counter counts */
     /* selects whose event was refused: the sum of `denied` of all counters, without its limit of 65535 */
     uint64_t denied;
@@ -315,7 +315,7 @@ struct upmu_guest_entry {
  * more may be shown, and may wait.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid); UPMU_ERR_NO_PMU
- * (no CPU is initialised; Arm's door: the machine has no PMUv3).
+ * (no PMU is known yet; Arm's door: the machine has no PMUv3).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -350,7 +350,7 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
  * this machine does not count; a filter of Intel's door has an entry with bits 35:32; memory->sessions is NULL, or
  * memory->count is 0 or above UPMU_GUEST_COUNTERS); UPMU_ERR_UNSUPPORTED (the shape shows what the policy never counts:
  * upmu_guest_shape_denied() says what); UPMU_ERR_NOT_PERMITTED (level ARCH, LIST or ALL without BESIDE_STRANGERS);
- * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised); UPMU_ERR_COMPILED_OUT
+ * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no PMU is known yet); UPMU_ERR_COMPILED_OUT
  * (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or it lacks UPMU_LOANS and the policy
  * has PASSES).
  * Context: any.
@@ -547,7 +547,7 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
  * Continue a saved vCPU in one of the same shape, which upmu_guest_init() has made. The bytes may be anything: all of
  * them are checked before anything is stored. The policy of the new host decides what is counted.
  *
- * Returns UPMU_OK; UPMU_ERR_VERSION (saved by a later version); UPMU_ERR_INVALID (damaged, another shape, a register
+ * Returns UPMU_OK; UPMU_ERR_VERSION (saved by another version); UPMU_ERR_INVALID (damaged, another shape, a register
  * that this vCPU could not hold); UPMU_ERR_WRONG_PMU (the saved vCPU counts events of a CPU that is not the host's:
  * upmu_guest_state_needs()).
  * Context: as upmu_guest_save().

@@ -57,7 +57,7 @@ struct upmu_guest_door_table {
      * inject.
      */
     void (*inject)(struct upmu_guest *guest, struct upmu_guest_entry *entry);
-    /* Return the level of an interrupt that is requested until the guest clears its cause; false: the door has none. */
+    /* Is an interrupt requested, until the guest clears its cause? x86: false, as interrupts have no level. */
     bool (*irq_level)(const struct upmu_guest *guest);
     void (*reset)(struct upmu_guest *guest);
     /* Take from a shape what the policy does not count. */

@@ -2,9 +2,9 @@
 /*
  * The sessions that count for virtual counters (guest_counter.c), entries and exits, and a vCPU's life.
  *
- * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where sessions
- * change.  Between an exit and the next entry no event of the guest occurs, so the session of a counter may be read at
- * any moment of that time, or not at all.
+ * A trapped access changes virtual registers alone.  Sessions change in settle_counters(), at an entry, and are closed
+ * by upmu_guest_fini().  Between an exit and the next entry no event of the guest occurs, so the session of a counter
+ * may be read at any moment of that time, or not at all.
  */
 #include <upmu/format.h>
 #include <upmu/pmu.h>
@@ -32,8 +32,8 @@ static bool may_pass(const struct upmu_guest *guest)
 /* ---- Sessions ---- */
 
 /*
- * Note in guest->overflowed that a counter has overflowed; called in the handler. The next entry reports it to the
- * guest.
+ * Note in guest->overflowed that a counter has overflowed; called in the handler, or at the end of a bracket that does
+ * the handler's work. The next entry reports the overflow to the guest.
  */
 static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
 {
@@ -251,7 +251,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* If a session of the host runs on the counter with the same number, use another one. */
+    /* If another session runs on the counter with the same number, let any other counter serve. */
     if (may_pass(guest) && upmu_counter_runs(cpu, counter))
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -382,7 +382,7 @@ static uint32_t find_passes(const struct upmu_guest *guest)
 
 /* ---- Entry and exit ---- */
 
-/* Return the executing CPU, on which the vCPU is; NULL: the vCPU is on no CPU. */
+/* Return the CPU that the vCPU is on, which executes this; NULL: the vCPU is on no CPU. */
 static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 {
     return guest->memory.thread ? upmu_machine_this_cpu(guest->machine) : guest->cpu;

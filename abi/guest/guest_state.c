@@ -18,7 +18,7 @@ struct guest_state {
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
     uint64_t word[5];   /* upmu_guest_registers.word: registers that belong to no single counter */
-    uint32_t interrupt; /* `interrupt` of it */
+    uint32_t interrupt; /* upmu_guest_registers.interrupt */
     uint32_t pending; /* mask of counters whose overflow is still to be injected */
     uint64_t reserved2[2];
     struct {

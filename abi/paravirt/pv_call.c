@@ -92,8 +92,8 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * Report the overflows that the handler has noted (guest->raised) in the guest's memory. No counter is read for
-     * others: an overflow that is not noted yet has an interrupt of its own, and is reported at a later entry.
+     * Report the overflows that the handler has noted (guest->raised) in the guest's memory. No counter is read to find
+     * more: an overflow that is not noted yet has an interrupt of its own, and is reported at a later entry.
      */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;

@@ -52,7 +52,7 @@ uint32_t upmu_pv_generic_events(const struct upmu_guest *guest);
 
 /*
  * Return the select for the event in `config`: a generic event that the shape has (`raw` false), or a raw word with no
- * other bits than a wish may have (`raw` true). 0: there is no such event. The caller adds privileges, enable and
+ * other bits than a guest may set (`raw` true). 0: there is no such event. The caller adds privileges, enable and
  * interrupt.
  */
 uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw);
@@ -60,7 +60,10 @@ uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool ra
 /* Does the policy permit the event of the counter's present select, and has the host that event? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
 
-/* ---- pv_page.c: operations on the page of a vCPU; store slots to the page; end its use ---- */
+/*
+ * ---- pv_page.c: operations on the page of a vCPU; store slots to the mapped page, and add an overflow to each slot in
+ * `overflowed`; end the use of the page ----
+ */
 
 uint32_t upmu_pv_page_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t overflowed);

@@ -90,7 +90,7 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
 
 /*
  * Does the policy permit the event of a select, and has the host that event? The select is put for a moment into a
- * counter that no event uses, whose own select is restored.
+ * counter that no event uses (counter 0, if all are used), whose own select is restored.
  */
 static bool permits_select(struct upmu_pv_vcpu *vcpu, uint64_t select)
 {

@@ -12,7 +12,7 @@
  *         upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu) != UPMU_OK)
  *         return false;
  *     for (;;) {
- *         if (upmu_pv_enter(&vcpu->pv, &entry) != UPMU_OK)                                     for upmu_guest_enter()
+ *         if (upmu_pv_enter(&vcpu->pv, &entry) != UPMU_OK)                         in the place of upmu_guest_enter()
  *             note(vcpu);
  *         inject(vcpu, &entry);
  *         reason = run(vcpu);
@@ -121,7 +121,7 @@ enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv
 
 /*
  * Close all events of a vCPU, and unpin its page and the areas of its events: no memory of the guest is written
- * afterwards. Call this function also at a reset of the vCPU, and upmu_guest_fini() after it.
+ * afterwards. Call this function also at a reset of the vCPU; at its end call upmu_guest_fini() after it.
  *
  * Context: any, outside guest mode, while no call of this vCPU is in progress.
  */

@@ -25,8 +25,8 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
         /*
-         * The vCPU does not execute the guest now, so it is not in the middle of a read of the page. Other CPUs of the
-         * guest see an odd sequence meanwhile.
+         * The vCPU does not execute the guest now, so it never sees an odd sequence; a read of the slot that its exit
+         * interrupted sees another sequence at its end. Other CPUs of the guest see an odd sequence meanwhile.
          */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
@@ -69,7 +69,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
 
 /*
  * Set the counter of slot n as the slot's wish says now: its event, and its value if the wish has another sequence than
- * the last load. False: the wish has unknown bits, or an event that is not known or not permitted.
+ * the last load. False: the slot is used, and the wish has unknown bits or an event that is not known or not permitted.
  */
 static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's side of perf_event_open. A kernel that runs programs made for Linux embeds it to answer that call, and
- * read, ioctl, mmap, poll and close on the descriptors that the call made.  Hardware events of CPUs count and sample,
- * software events count, alone and in groups, on threads and on CPUs.  docs/PERF.md has the wiring and what differs
- * from Linux.
+ * read, ioctl, mmap, poll and close on the descriptors that the call made.  Hardware events of CPUs and software events
+ * count and sample, alone and in groups, on threads and on CPUs.  docs/PERF.md has the wiring and what differs from
+ * Linux.
  *
  * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program unchanged.
  * `caller` is the host's number for the task that makes the system call; only the hooks use it. Calls on one struct
@@ -160,10 +160,10 @@ struct upmu_perf {
     /*
      * take() returns memory for this layer, aligned as uint64_t, or NULL: there is none.  Memory is taken for the
      * session of a group at each open of an event in a group with hardware events (UPMU_SESSION_BYTES() of those that
-     * the group has then), and for the events and sessions that a new task inherits; never when an event or a task
-     * ends.  give() gets memory back, with the number of bytes that it was taken with.  Both hooks must be there.  They
-     * are called within upmu_perf_open() and upmu_perf_fork(), and give() also within upmu_perf_close(),
-     * upmu_perf_exec() and upmu_perf_exit(), never by upmu_perf_switch() or an interrupt.
+     * the group has then), for the events and sessions that a new task inherits, and for a ring; never when an event or
+     * a task ends.  give() gets memory back, with the number of bytes that it was taken with.  Both hooks must be
+     * there.  They are called within upmu_perf_open(), upmu_perf_fork() and upmu_perf_map(), and give() also within
+     * upmu_perf_unmap(), upmu_perf_close(), upmu_perf_exec() and upmu_perf_exit(); not in a switch, tick or interrupt.
      */
     void *(*take)(void *context, size_t bytes);
     void (*give)(void *context, void *memory, size_t bytes);
@@ -190,11 +190,16 @@ struct upmu_perf_kept {
     uint16_t callers;    /* sample_max_stack, or the limit where that is 0 */
 };
 
-/* The present period of an event that samples. */
+/* The present period of a hardware event that samples, by overflows or by ticks (upmu_perf_is_polled()). */
 struct upmu_perf_rest {
-    uint64_t left;    /* events until the next sample, when the session was last stopped; 0: a new period begins */
-    uint64_t period;  /* events of the whole period */
-    uint64_t reached; /* with a frequency: the event's count in the session at its last sample */
+    /*
+     * events until the next sample, when the session was last stopped; 0: a new period begins; by ticks: time of the
+     * last sample, in ns
+     */
+    uint64_t left;
+    uint64_t period; /* events of the whole period */
+    /* with a frequency: the event's count in the session at its last sample; by ticks: its whole count then */
+    uint64_t reached;
 };
 
 /* Of a software event that counts: where it began. */
@@ -220,12 +225,12 @@ struct upmu_perf_event {
     struct upmu_perf_event *first;        /* first event of a list: its hardware events have one session */
     struct upmu_perf_event *next;         /* next event of this list, in the order of their opens */
     struct upmu_perf_event *next_of_task; /* next event in upmu_perf_task.events, or of a CPU in upmu_perf_cpu.events */
-    struct upmu_perf_task *task;  /* the task that is counted; NULL: the event is of a CPU, or its task has ended */
+    struct upmu_perf_task *task;  /* the task that is counted; NULL: the event is of a CPU, or has left its task */
     struct upmu_session *session; /* in the first event of a list: the session of the list, or NULL */
     uint64_t id;
     int32_t cpu;    /* number of the CPU on which alone it counts; -1: on every CPU on which its task runs */
     uint32_t lost;  /* records that found no room, also of inherited events */
-    uint32_t limit; /* overflows until the event is disabled; 0: it is not */
+    uint32_t limit; /* overflows until the event is disabled (REFRESH); 0: no overflow disables it */
     bool of_task;   /* it was opened for a task */
     bool enabled;
     /* in a leader: no counters for a pinned group, or a register faulted: nothing counts */
@@ -284,7 +289,7 @@ int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes);
  * first mapping of a descriptor alone is told, and its last unmapping; it is for the host to limit how much memory a
  * program maps (Linux: EPERM).
  *
- * Returns 0; -EINVAL (not 1 + 2^n pages; the event has a ring; it counts a task on all CPUs and is inherited); -ENOMEM
+ * Returns 0; -EINVAL (not 1 or 1 + 2^n pages; the event has a ring; it is inherited and limited to no CPU); -ENOMEM
  * (take() has none for the ring).
  * Context: as upmu_perf_open().
  */
@@ -299,7 +304,7 @@ int64_t upmu_perf_map(struct upmu_perf_event *event, void *const *pages, uint32_
 int64_t upmu_perf_unmap(struct upmu_perf_event *event);
 
 /*
- * Answer poll on the descriptor of an event: UPMU_PERF_POLL_IN, once for each time that the program was to be woken;
+ * Answer poll on the descriptor of an event: UPMU_PERF_POLL_IN: the program was to be woken since the last such answer;
  * UPMU_PERF_POLL_HUP: the event's task and all that inherited it have ended, or the event has no ring; or 0.
  *
  * Context: any.

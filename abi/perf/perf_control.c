@@ -98,8 +98,8 @@ static int copy_id(const struct upmu_perf_event *event, void *user)
 
 /*
  * Answer PERIOD: the event begins a new period of this length (with UPMU_PERF_FREQ: a new frequency); with an error the
- * former length stays. Returns 0 or a
- * negative errno; -EINVAL: the event does not sample, or cannot sample so.
+ * former length stays. Inherited events keep theirs. Returns 0 or a negative errno; -EINVAL: the event does not sample,
+ * or cannot sample so.
  */
 static int change_period(struct upmu_perf_event *event, const void *user)
 {

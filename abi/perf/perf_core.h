@@ -8,8 +8,8 @@
 /* ---- perf_attr.c: the attributes that a program gives, in the order in which Linux refuses them ---- */
 
 /*
- * Copy a program's attributes, whose size it says.  Returns 0; -EFAULT; -E2BIG: the size is not 64 to 4,096, or bytes
- * behind the known ones are not 0 (the known size is stored in the program's attributes).
+ * Copy a program's attributes, in which it says their size (0: 64).  Returns 0; -EFAULT; -E2BIG: the size is not 64 to
+ * 4,096, or bytes behind the known ones are not 0 (the known size is stored in the program's attributes).
  */
 int upmu_perf_attr_copy(const struct upmu_perf *perf, void *user, struct upmu_perf_attr *out_attr);
 
@@ -63,7 +63,7 @@ bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level)
 
 /* ---- perf_names.c: encode the type and config of attributes as an event of a PMU ---- */
 
-#define UPMU_PERF_TEXT 96 /* bytes of the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
+#define UPMU_PERF_TEXT 96 /* bytes for the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
 
 /* A text that is put together piece by piece; `bytes` ends with a 0. */
 struct upmu_perf_text {
@@ -72,9 +72,9 @@ struct upmu_perf_text {
 };
 
 /*
- * Return the number by which programs name a core type's PMU (upmu_perf_attr.type, and the high half of config), of
- * those of upmu_machine_pmu(): UPMU_PERF_TYPE_RAW for the PMU of large cores, or of all; UPMU_PERF_TYPE_OTHER and above
- * for others of a hybrid.
+ * Return the number by which programs name the PMU upmu_machine_pmu(machine, index) (upmu_perf_attr.type, and the high
+ * half of config): UPMU_PERF_TYPE_RAW for the PMU of large cores, or of all cores; UPMU_PERF_TYPE_OTHER + index for
+ * others of a hybrid.
  */
 uint32_t upmu_perf_pmu_type(const struct upmu_perf *perf, unsigned index);
 
@@ -237,7 +237,7 @@ void upmu_perf_soft_end(struct upmu_perf_event *event);
 /* Return how much a software event that counts has counted since it began. */
 uint64_t upmu_perf_soft_since(const struct upmu_perf_event *event);
 
-/* Store the count and the times, at this moment, of an event that no session counts. */
+/* Store the count and the times of an event at this moment; of a hardware event without its present session's. */
 void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
 /* ---- perf_ring.c: rings of records in pages that a program maps ---- */
@@ -328,7 +328,7 @@ bool upmu_perf_ring_end(struct upmu_perf_ring *ring);
  */
 int upmu_perf_output_set(struct upmu_perf_event *event, const struct upmu_perf_event *output);
 
-/* Before the event ends: end its ring, or let its records go nowhere.  Returns 0 or -EBUSY, with nothing changed. */
+/* Before the event ends: end its ring, or let its records go nowhere.  Returns 0; -EBUSY: the event keeps its ring. */
 int upmu_perf_output_end(struct upmu_perf_event *event);
 
 /* ---- perf_record.c: records as they all are ---- */
@@ -424,7 +424,7 @@ bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
 /* Let an event that counts on this CPU take samples again, if it is throttled. */
 void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns);
 
-/* Let the throttled events of a task take samples again, which is about to run on task->cpu. */
+/* Before a task runs on task->cpu: let its throttled events take samples again. */
 void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
 
 /* ---- perf_state.c: registers and stacks in samples ---- */
@@ -455,7 +455,7 @@ void upmu_perf_state_interrupted(struct upmu_perf_record *record, const struct u
 /* Begin a period of an event, which is stopped; nothing is done for one that is not polled. */
 void upmu_perf_polled_begin(struct upmu_perf_event *event);
 
-/* Sample an event that counts switches, after one. */
+/* After a switch: sample an event that counts switches, if its period has ended. */
 void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns);
 
 /* ---- perf_tell.c: records of what tasks do ---- */

@@ -53,7 +53,7 @@ enum upmu_perf_type {
     UPMU_PERF_TYPE_CACHE = 3,
     UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
     UPMU_PERF_TYPE_BREAKPOINT = 5,
-    UPMU_PERF_TYPE_OTHER = 8 /* the first one of PMUs of a hybrid's smaller cores */
+    UPMU_PERF_TYPE_OTHER = 8 /* a hybrid's smaller cores: this number + index of their PMU (upmu_machine_pmu()) */
 };
 
 /*
@@ -181,9 +181,8 @@ union upmu_perf_position {
 };
 
 /*
- * The first page of a mapping, struct perf_event_mmap_page of Linux: fields from time_shift to the end of the first KiB
- * (the conversion of the CPU's clock, and reserved bytes) are 0.  The data stand behind this page: records one after
- * the other, each with a header of one word.
+ * The first page of a mapping, struct perf_event_mmap_page of Linux: the fields of the first KiB except `capabilities`
+ * and `size` are 0.  The data stand behind this page: records one after the other, each with a header of one word.
  */
 struct upmu_perf_page {
     uint32_t version;

@@ -84,7 +84,7 @@ static void text_add_number(struct upmu_perf_text *text, int64_t value)
 
 /* ---- Files ---- */
 
-/* A PMU of the files: its folder, and its type. */
+/* A PMU whose files are emitted, and the name of their folder. */
 struct folder {
     const struct upmu_perf *perf;
     upmu_perf_emit *emit;

@@ -36,8 +36,9 @@ static int writers_stop(struct upmu_perf_event *event)
 }
 
 /*
- * Let the records of an event go to another ring; NULL: nowhere. Where no handler may write into the former ring any
- * more, the event and those inherited from it are stopped for that. Returns 0 or -EBUSY, with nothing changed.
+ * Let the records of an event go to another ring; NULL: nowhere. If the event had a ring, the event and those inherited
+ * from it are stopped meanwhile, so that no handler writes into that ring later. Returns 0 or -EBUSY, with nothing
+ * changed.
  */
 static int output_change(struct upmu_perf_event *event, struct upmu_perf_ring *ring)
 {

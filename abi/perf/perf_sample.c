@@ -8,7 +8,7 @@
 #include <upmu/session.h>
 #include <upmu/set.h>
 
-/* Words that a sample has in any case, in one of the bits of sample_type each. */
+/* Bits of sample_type whose part of a sample is always one word. */
 #define ONE_WORD                                                                                                       \
     (UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_TID | UPMU_PERF_SAMPLE_TIME | UPMU_PERF_SAMPLE_ADDR |                      \
      UPMU_PERF_SAMPLE_ID | UPMU_PERF_SAMPLE_CPU | UPMU_PERF_SAMPLE_PERIOD | UPMU_PERF_SAMPLE_STREAM_ID |               \
@@ -20,7 +20,10 @@
 
 /* ---- Sampling attributes ---- */
 
-/* Can an event sample without an interrupt: a count of switches by the switches, others by ticks; without its group? */
+/*
+ * Can an event sample without an interrupt? A count of switches can, by the switches; other events by ticks; none with
+ * the counts of its group in the samples.
+ */
 static bool polled_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
     bool is_software = attr->type == UPMU_PERF_TYPE_SOFTWARE;
@@ -109,7 +112,7 @@ static unsigned words_of_read(const struct upmu_perf_event *event)
     return (unsigned)(upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(event->leader)) / 8u);
 }
 
-/* Return the count of an event, of an overflow's session or not, at this moment. */
+/* Return the present count of an event, for a sample: by the overflow's session, by a tick, or of a software event. */
 static uint64_t value_now(const struct upmu_overflow *overflow, const struct upmu_perf_event *event)
 {
     struct upmu_perf_sum sum;
@@ -222,7 +225,7 @@ static void put_words(struct upmu_perf_record *record, const struct upmu_overflo
         upmu_perf_record_word(record, period);
 }
 
-/* Write the parts of a sample that tell of an access to memory: of none is anything known. */
+/* Write the parts of a sample that tell of an access to memory: nothing is known of any access. */
 static void put_access(struct upmu_perf_record *record)
 {
     uint64_t parts = record->event->attr.sample_type;

@@ -70,7 +70,7 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
 
 /*
  * Enable the events of a group that have UPMU_PERF_ENABLE_ON_EXEC. Returns 0, or -EBUSY: a CPU cannot be reached, and
- * the next exec does it.
+ * the next call of upmu_perf_exec() does it.
  */
 static int group_exec(struct upmu_perf_event *leader)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of what tasks do: names, mappings, forks and ends. A note of the host becomes a record of each enabled event
- * that asks for it and counts the task, or the CPU on which the task does that.
+ * Records of what tasks do: names, mappings, forks, ends and switches. A note of the host becomes a record of each
+ * enabled event that asks for it and counts the task, or the CPU on which the task does that.
  *
  * Layouts: perf_event_open(2), "MMAP layout".
  */

@@ -79,7 +79,7 @@ static void sample_hardware(struct upmu_perf_event *event, const struct upmu_ove
     sample_write(event, overflow, more);
 }
 
-/* The overflow that stands for a tick or a switch, as an event may see it: the kernel's addresses can be hidden. */
+/* Make the overflow that stands for a tick, as an event may see it: the kernel's addresses can be hidden. */
 static void overflow_of(const struct upmu_perf_event *event, const struct upmu_frame *frame, uint64_t time_ns,
                         struct upmu_overflow *out_overflow)
 {

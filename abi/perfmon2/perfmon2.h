@@ -9,8 +9,8 @@
  *
  * Each byte of a program's memory is read at most once. A refused call leaves the registers of the context as they
  * were; but a context whose session cannot be loaded again is unloaded, pfm_start() may have switched the set, and of
- * several sets some may have been created. Register numbers are rows of the PMU's register table (machine->pmu[0]):
- * PMDs are the rows of counters, PMCs those of selects, fixed control, ESCRs and payloads.
+ * several sets some may have been created or deleted. Register numbers are rows of the PMU's register table
+ * (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed control, ESCRs and payloads.
  */
 #ifndef UPMU_ABI_PERFMON2_H
 #define UPMU_ABI_PERFMON2_H
@@ -170,10 +170,10 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  * program's vector of `bytes` bytes, with elements pfarg_pmc or pfarg_pmd; a read stores its values there.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field); UPMU_ERR_NO_SPACE (longer than
- * memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no program may set; if the context is loaded, an event that
- * its owner may not use); UPMU_ERR_PORT (copying failed); if a loaded session has to be loaded anew, a failure of
- * upmu_session_detach(), upmu_event_raw(), upmu_set_add_event(), an attach or upmu_session_start(); otherwise one of
- * upmu_set_read().
+ * memory.vector_bytes; if the context is loaded, more than UPMU_SET_EVENTS events in a set); UPMU_ERR_NOT_PERMITTED (a
+ * bit that no program may set; if the context is loaded, an event that its owner may not use); UPMU_ERR_PORT (copying
+ * failed); if a loaded session has to be loaded anew, a failure of upmu_session_detach(), upmu_event_raw(),
+ * upmu_set_add_event(), an attach or upmu_session_start(); otherwise one of upmu_set_read().
  * Context: local; any while the context is not loaded.
  */
 UPMU_MUST_CHECK
@@ -188,9 +188,11 @@ enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user
  * number; for a context of a CPU it is the number of the executing CPU. Unloading a context that is not loaded does
  * nothing.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded); UPMU_ERR_NOT_PERMITTED (an event
- * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; a failure of upmu_event_raw(), upmu_set_add_event(),
- * upmu_session_attach_cpu(), upmu_session_attach_thread() or upmu_session_detach().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target; NetBurst: no ESCR for an event); UPMU_ERR_STATE (loaded);
+ * UPMU_ERR_NOT_PERMITTED (an event that its owner may not use: may_use); UPMU_ERR_NO_SPACE (more than UPMU_SET_EVENTS
+ * events in a set); UPMU_ERR_DOES_NOT_FIT (also: a counter cannot count its event); UPMU_ERR_WRONG_CPU; a failure of
+ * upmu_event_raw(), upmu_set_add_event(), upmu_session_attach_cpu(), upmu_session_attach_thread() or
+ * upmu_session_detach().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -232,9 +234,9 @@ enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void
  * read(): copy messages to the program, only whole ones, and no more than the queue holds. The cost of a call depends
  * on the number of messages in the queue, not on `bytes`.
  *
- * Returns UPMU_OK, with the bytes that were copied in *out_bytes; UPMU_ERR_INVALID (`bytes` is 0 or not a multiple of a
- * message); UPMU_ERR_END (there is no message); UPMU_ERR_PORT (a message could not be copied and is lost; *out_bytes
- * are those of the messages before it).
+ * Returns UPMU_OK, with the bytes that were copied in *out_bytes; UPMU_ERR_INVALID (`bytes` is 0 or no multiple of a
+ * message's size); UPMU_ERR_END (there is no message); UPMU_ERR_PORT (a message could not be copied and is lost;
+ * *out_bytes are those of the messages before it).
  * Context: any; one reader at a time.
  */
 UPMU_MUST_CHECK

@@ -14,7 +14,7 @@
 #define PFM_PMD_BV 4
 
 /* pfm_create_context() */
-#define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as it masks the session */
+#define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as the session is masked */
 #define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
 #define PFM_FL_SMPL_FMT 0x04     /* a sampling format of the host is named, and can have an argument */
 #define PFM_FL_OVFL_NO_MSG 0x08  /* overflows store no messages; the hooks of upmu_pfm.notify are called */

@@ -82,7 +82,7 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
 
 /*
  * Store the present values of all PMDs in the context, and let the messages in the queue name counters in place of
- * events. Called after the session was detached; then the sets have no events until upmu_pfm_build().
+ * events. Called after the session was detached; then no counter of a set has an event until upmu_pfm_build().
  */
 void upmu_pfm_keep(struct upmu_pfm_context *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, but other numbers (docs/PMC.md).
- * The structures from "Between program and kernel" on have no pointers, and the same bytes for 32 and 64 bits.
+ * No structure has a pointer, and each has the same bytes for 32 and 64 bits.
  */
 #ifndef UPMU_ABI_PMC_PMC_H
 #define UPMU_ABI_PMC_PMC_H
@@ -99,7 +99,7 @@ int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
 int pmc_width(pmc_id_t id, uint32_t *out_width);
 int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
-/* *out_index: the value of ECX for RDPMC; UPMU_NO_RDPMC: RDPMC cannot read the counter, or the PMC has none now */
+/* *out_index: the value of ECX for RDPMC; UPMU_NO_RDPMC (upmu/pmu.h): RDPMC cannot read it, or there is none */
 int pmc_get_msr(pmc_id_t id, uint32_t *out_index);
 
 /*
@@ -161,7 +161,7 @@ enum pmc_op {
     PMC_OP_ENABLE,
     PMC_OP_DISABLE,
     PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: pm_value is the file; -1 closes the log */
-    PMC_OP_FLUSHLOG,
+    PMC_OP_FLUSHLOG,     /* struct pmc_op_simple, of which nothing is used */
     PMC_OP_WRITELOG,  /* struct pmc_op_simple: the data in pm_value */
     PMC_OP_EVENTNAME, /* struct pmc_op_name */
     PMC_OPS
@@ -190,7 +190,7 @@ struct pmc_op_simple {
 
 struct pmc_op_rw {
     uint32_t pm_pmcid;
-    uint32_t pm_flags; /* 1: read, 2: write */
+    uint32_t pm_flags; /* 1: read, 2: write, 3: read, then write; PMC_OP_SET does not use it */
     pmc_value_t pm_value;
 };
 
@@ -213,7 +213,7 @@ struct pmc_op_name {
 enum pmclog_type {
     PMCLOG_TYPE_INITIALIZE = 1, /* struct pmclog_words: PMC_VERSION, 0; the first record */
     PMCLOG_TYPE_PMCALLOCATE,    /* struct pmclog_allocate */
-    PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id of the PMC, process to which it was attached */
+    PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id of the PMC, thread to which it was attached (its pid) */
     /*
      * struct pmclog_value: id of the PMC, thread that was switched away (its pid), the PMC's total count so far, which
      * includes earlier runs of the thread
@@ -223,7 +223,7 @@ enum pmclog_type {
     PMCLOG_TYPE_PCSAMPLE,
     PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: the data of pmc_writelog(), 0 */
     PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: how many records before this one found no room */
-    PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words */
+    PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words: 0, 0; the last record */
 };
 
 struct pmclog_header {
@@ -243,7 +243,8 @@ struct pmclog_value {
 };
 
 /*
- * The event of a PMC. Catalogue, row in it and masks identify the event without doubt: upmu_event_name() has its name.
+ * The event of a PMC. Catalogue, row in it and masks are those of upmu_event_name(); all are 0 for an event without a
+ * name. pl_config has the first word of the event (upmu_event.config).
  */
 struct pmclog_allocate {
     struct pmclog_header pl_header;

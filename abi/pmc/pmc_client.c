@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc for a program: each call is one pmc_syscall(), which the program's system provides. The kernel parses the
- * names of events. With PMC_LOCAL_NAMES=1 the program parses them: it is linked with upmu and its catalogues, and the
- * kernel needs no names.
+ * libpmc for a program: calls become pmc_syscall(), which the program's system provides. The kernel parses the names of
+ * events. With PMC_LOCAL_NAMES=1 the program parses them: it is linked with upmu and its catalogues, and the kernel
+ * needs no catalogue.
  */
 #include <stddef.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static int begin_names(void)
     return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : set_errno(NO_DEVICE);
 }
 
-/* Write an event as a text of register words ("raw:config=0x..."), for a kernel without names. */
+/* Write an event as a text of register words ("raw:config=0x..."), for a kernel without catalogues. */
 static int write_spec(const char *spec, char *out, size_t size)
 {
     struct upmu_event event, seen;

@@ -8,7 +8,7 @@
 
 #if UPMU_NAMES
 
-/* Numbers of errno that upmu_pmc_errno() returns: those of Linux. FreeBSD has the same but for NOT_SUPPORTED. */
+/* Numbers of errno, as Linux has them. FreeBSD has the same but for NOT_SUPPORTED. */
 enum {
     NO_PERMISSION = 1,
     IO_FAILED = 5,

@@ -2,7 +2,8 @@
 /*
  * The log: records stay in memory of the host (upmu_pmc_log.bytes) until they are written to the file. Samples for
  * which the log has no room wait in the rings of their PMCs. Any other record that finds no room is dropped and
- * counted. Before the next record for which there is room, a record DROPNOTIFY says how many were dropped.
+ * counted. As soon as there is room for two records, a record DROPNOTIFY before the next one says how many were
+ * dropped.
  */
 #include <stddef.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned
 
 /*
  * Move samples from the rings of the PMCs of a log's owner into the log as records. Returns true if the rings are empty
- * now, false if the log has no room for a further record.
+ * now, false if the log has no room for a further sample and a DROPNOTIFY.
  */
 static bool take_samples(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {

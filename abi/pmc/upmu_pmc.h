@@ -3,8 +3,8 @@
  * The kernel's side of libpmc (hwpmc): a kernel embeds it to answer the calls of pmc.h. A PMC is one session with one
  * event.
  *
- * Calls on one struct upmu_pmcs are made one at a time. A call that starts, stops, reads or attaches is made on the CPU
- * concerned, or the port has run_on_cpu (upmu/port.h).
+ * Calls on one struct upmu_pmcs are made one at a time. Allocation in a system mode and calls for one PMC are made on
+ * the CPU where its session is, or the port has run_on_cpu (upmu/port.h).
  */
 #ifndef UPMU_ABI_PMC_UPMU_PMC_H
 #define UPMU_ABI_PMC_UPMU_PMC_H
@@ -31,7 +31,7 @@ struct upmu_pmc {
     uint32_t user;  /* user (user_of()) of the owner when the PMC was allocated */
     uint32_t generation;
     uint32_t flags, caps;
-    int32_t pid; /* number of the thread to which a PMC in a thread mode is attached; 0: none, or a system mode */
+    int32_t pid; /* number of the thread to which the PMC is attached, or was when the thread ended; 0: none */
     uint16_t cpu;
     uint8_t mode, state;
 };
@@ -77,8 +77,8 @@ struct upmu_pmcs {
      */
     uint32_t (*user_of)(void *context, uint32_t owner);
     /*
-     * May `owner` count whole CPUs, take counters out of use, see sums and PMCs of all owners? Hook NULL: only owner 1
-     * may.
+     * May `owner` count whole CPUs, take counters out of use, see sums and PMCs of all owners, and have more than a
+     * user's share of PMCs and logs? Hook NULL: only owner 1 may.
      */
     bool (*may_system)(void *context, uint32_t owner);
     /*
@@ -110,7 +110,8 @@ int upmu_pmc_syscall(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation,
 
 /*
  * Allocate a PMC: parse and encode its event, make its session. The system call and upmu_pmc_allocate_row() use this
- * function. *request gets capabilities, flags and id. `why` (may be NULL) gets the reason of a refusal.
+ * function. *request gets capabilities, flags and id; at a refusal the id is PMC_ID_INVALID. `why` (may be NULL) gets
+ * the reason if the event or its session is refused; other refusals do not change it.
  */
 enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
                                    struct pmc_op_pmcallocate *request, struct upmu_why *why);
@@ -118,8 +119,8 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
 /*
  * Allocate a PMC in the oldest form of the interface: `row` is the index of the counter (request->pm_row gets it),
  * `name` an enumerator's name ("PMC_EV_P4_BRANCH_RETIRED"), `qualifiers` its qualifiers ("mask=mmtm+mmnm,usr"; may be
- * empty or NULL). *request has the rest, and gets what upmu_pmc_allocate() stores. UPMU_ERR_NO_SPACE: name and
- * qualifiers are longer than PMC_SPEC_BYTES - 2 together.
+ * empty or NULL). *request has the rest, and gets what upmu_pmc_allocate() stores. UPMU_ERR_NO_SPACE: no PMC is free,
+ * or name and qualifiers, with the comma between them, are longer than PMC_SPEC_BYTES - 1.
  */
 enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
                                        const char *qualifiers, struct pmc_op_pmcallocate *request);
@@ -178,7 +179,8 @@ int upmu_pmc_errno(enum upmu_status status);
 /*
  * Open the log of an owner (pmc_log.c); with a file below 0 close it. If all logs are in use, an owner with
  * may_system() gets the log of an owner without that right, which is closed. UPMU_ERR_BUSY: no log can be given;
- * UPMU_ERR_STATE: the log is open already, or there is none to close.
+ * UPMU_ERR_STATE: the log is open already, or there is none to close; UPMU_ERR_HOOK_MISSING: the host has no logs or no
+ * log_write; UPMU_ERR_PORT: the log is closed, but the file did not take the last records.
  */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
 /*
@@ -198,8 +200,8 @@ void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upm
  */
 void upmu_pmc_log_samples(struct upmu_pmcs *pmcs);
 /*
- * Add a record to the log for each PMC with PMC_F_LOG_PROCCSW of a thread, with its count. Call this when the thread
- * has been switched away.
+ * For each PMC with PMC_F_LOG_PROCCSW that is attached to the thread number `pid`, add a record with its count to the
+ * log of the PMC's owner. To be called when the thread has been switched away.
  */
 void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid);
 /* Return the id of a PMC. */

@@ -102,7 +102,7 @@ struct upmu_sbi_event {
     uint32_t first;
     uint32_t last;
     uint32_t counters;    /* mask of the counters that have these events: bit n, 3 to 31, is mhpmcounter n */
-    uint64_t select;      /* below 2^58: the upper bits of mhpmevent are not the event's */
+    uint64_t select;      /* below 2^58, also for event `last`: the upper bits of mhpmevent are not the event's */
     uint64_t select_mask; /* of raw events; other rows do not use it */
 };
 
@@ -173,7 +173,7 @@ struct upmu_sbi_answer {
 
 /*
  * Make the PMU of a hart, before S-mode starts there, and again before S-mode starts anew. All counters of
- * config->counters stop, have no event and the value 0, and S-mode cannot read them; mcycle and minstret run on with
+ * config->counters stop, have no event and the value 0, and S-mode cannot read them; mcycle and minstret run, keep
  * their values, and S-mode can read them. Bits of other counters in mcountinhibit and mcounteren stay as they are.
  *
  * Of a virtual CPU (`guest`) no register is accessed, and the PMU is not loaded. A vCPU that starts anew is put before.
@@ -247,7 +247,7 @@ enum upmu_status upmu_sbi_pmu_enter(struct upmu_sbi_pmu *pmu);
  * Leave the guest: its counters stop. Call it as the first call after the guest's last instruction. *out_overflow: a
  * counter has overflowed whose flag was clear, so the guest's local interrupt 13 becomes pending; the guest clears it.
  * The hart's own interrupt 13, by which the guest may have been left, is the hypervisor's to clear. Cost: two reads and
- * one write, none if no counter is started.
+ * one write (without Sscofpmf one read and one write), none if no counter is started.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (the vCPU is not in its guest); UPMU_ERR_PORT (a register failed).
  * Context: local.
@@ -258,7 +258,7 @@ enum upmu_status upmu_sbi_pmu_exit(struct upmu_sbi_pmu *pmu, bool *out_overflow)
 /*
  * Answer a guest's read of a CSR that trapped: cycle + n of a counter that has an event, on RV32 its upper half, too,
  * and scountovf. Reads of counters trap if hcounteren is 0. *out_value gets the register's value. False: the guest has
- * no such register, so its instruction is illegal; *out_value is unchanged.
+ * no such register, or it could not be read, so its instruction is illegal; *out_value is unchanged.
  *
  * A hart with Sscofpmf does not trap scountovf: with hcounteren 0 the guest reads 0. It finds its overflow flags in the
  * snapshot memory. The answer for scountovf is for hypervisors that execute the guest's instruction themselves.

@@ -5,8 +5,8 @@
  * between an exit and an entry.
  *
  * Overflow flags of the guest are in memory (pmu->overflowed), because the hart's flags belong to the vCPU that is
- * loaded. A flag in hardware is a new overflow: an entry clears the flags of counters that run, by a write of the
- * event.
+ * loaded. A flag in hardware is a new overflow: an entry clears the flags, which the guest has been told, of counters
+ * that run, by a write of the event.
  *
  * Sources: RISC-V privileged architecture 1.12, hypervisor extension (hcounteren); Sscofpmf 1.0.
  */
@@ -26,7 +26,7 @@ static uint32_t guest_running(const struct upmu_sbi_pmu *pmu)
     return (uint32_t)pmu->counting & pmu->config->counters;
 }
 
-/* Write the events of counters, or no event. The write clears a counter's overflow flag. */
+/* Write the events of counters, or with `none` no event. The write clears a counter's overflow flag. */
 static bool events_write(const struct upmu_sbi_pmu *pmu, uint32_t counters, bool none)
 {
     bool fine = true;

@@ -41,11 +41,11 @@
 #define SBI_INSTRUCTIONS 2u
 #define SBI_GENERAL_LAST 10u
 #define SBI_CACHES 7u
-#define SBI_FIRMWARE_CODES 22u     /* codes 0 to 21 have a meaning in the specification … */
-#define SBI_FIRMWARE_RESERVED 256u /* … those from here on may have one in an implementation, and this one has none */
+#define SBI_FIRMWARE_CODES 22u     /* codes 0 to 21 are events of the specification; 22 to 255 are reserved */
+#define SBI_FIRMWARE_RESERVED 256u /* codes 256 to 65534 are events of an implementation; this one has none */
 #define SBI_FIRMWARE_PLATFORM 0xffffu
 
-/* The snapshot memory: a mask of overflows, then the values, in the order of the counters of a set. */
+/* The snapshot memory: a mask of overflows, then values. Bit n and value n are those of counter base + n. */
 #define SBI_PAGE 4096u
 #define SBI_VALUES 8u
 
@@ -70,7 +70,7 @@ static struct upmu_sbi_answer sbi_value(unsigned long value)
     return answer;
 }
 
-/* Return the 64-bit number of two arguments: with XLEN 32 their halves; else the first one. */
+/* Return a 64-bit number that S-mode passes: with XLEN 32 as two halves, the lower first; else as one argument. */
 static uint64_t sbi_wide(const unsigned long two[2])
 {
     return SBI_XLEN == 32 ? (uint64_t)two[1] << 32 | two[0] : two[0];
@@ -78,7 +78,7 @@ static uint64_t sbi_wide(const unsigned long two[2])
 
 /* ---- Registers ---- */
 
-/* Read mcountinhibit. Of a virtual CPU no counter runs during a call. */
+/* Read mcountinhibit. For a virtual CPU all bits are set: no counter runs in hardware during a call. */
 static bool gates_read(const struct upmu_sbi_pmu *pmu, uint64_t *out_gates)
 {
     *out_gates = ~UINT64_C(0);
@@ -202,8 +202,8 @@ static uint64_t event_counters(const struct upmu_sbi_pmu *pmu, unsigned long eve
 }
 
 /*
- * Return the bits of mhpmevent that keep an event from being counted in modes: in M-mode always. A guest's modes S and
- * U are VS and VU, and the hypervisor's modes S and U are never counted for a guest.
+ * Return the bits of mhpmevent that keep an event from being counted in modes, M-mode among them; 0 without Sscofpmf. A
+ * guest's modes S and U are VS and VU, and the hypervisor's modes S and U are never counted for a guest.
  */
 static uint64_t event_modes(const struct upmu_sbi_config *config, unsigned long flags)
 {
@@ -229,7 +229,7 @@ static struct upmu_sbi_answer counter_info(const struct upmu_sbi_pmu *pmu, unsig
     return sbi_value((SBI_CYCLE + counter) | (counter < SBI_FIRST ? 63ul : pmu->config->width - 1ul) << 12);
 }
 
-/* Give a stopped counter an event, and make it readable for S-mode. */
+/* Give a stopped counter an event, and on a hart make it readable for S-mode. mcycle and minstret have their event. */
 static bool counter_configure(struct upmu_sbi_pmu *pmu, unsigned counter, unsigned long event, uint64_t select)
 {
     pmu->configured &= ~UPMU_BIT64(counter);
@@ -297,7 +297,7 @@ struct sbi_start {
     unsigned long flags;
 };
 
-/* Prepare a counter for its start: its overflow flag is cleared, and its value loaded. The gate stays closed. */
+/* Prepare a counter's start: clear its overflow flag, load its value if the flags give one. The gate stays closed. */
 static enum upmu_sbi_error counter_prepare(struct upmu_sbi_pmu *pmu, const struct sbi_start *start, unsigned counter)
 {
     uint64_t value = start->value;
@@ -345,7 +345,7 @@ static struct upmu_sbi_answer counters_start(struct upmu_sbi_pmu *pmu, const uns
     return sbi_error(first);
 }
 
-/* Store the values of the counters of a set in the snapshot memory, and the mask of all overflows from `base` on. */
+/* Store the values of a set's counters that have an event, and the overflows of all counters from `base` on. */
 static bool snapshot_take(const struct upmu_sbi_pmu *pmu, unsigned long base, uint64_t set)
 {
     const struct upmu_sbi_config *config = pmu->config;
@@ -403,7 +403,7 @@ static struct upmu_sbi_answer counters_stop(struct upmu_sbi_pmu *pmu, const unsi
     return sbi_error(set & ~started ? UPMU_SBI_ALREADY_STOPPED : UPMU_SBI_SUCCESS);
 }
 
-/* Read a firmware counter, or, with XLEN 32, its upper half. */
+/* Read a firmware counter, or its upper half, which is 0 if XLEN is not 32. */
 static struct upmu_sbi_answer firmware_read(const struct upmu_sbi_pmu *pmu, unsigned long counter, bool upper)
 {
     uint64_t value;

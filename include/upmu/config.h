@@ -8,14 +8,14 @@
 
 #include <upmu/private/target.h>
 
-/* The version of the tree: 0x000200 is 0.2.0.  The major number is also the version of the structures' layouts. */
+/* The version of the tree: 0x000200 is 0.2.0.  Layouts of structures can change with each version. */
 #define UPMU_VERSION_MAJOR 0
 #define UPMU_VERSION_MINOR 3
 #define UPMU_VERSION_PATCH 0
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
 /* Profiles: defaults of the options below.  An option that is set wins (docs/SIZE.md, "Profiles"). */
-#define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, without sampling; 4 raw events in a set */
+#define UPMU_PROFILE_TINY 1  /* no NetBurst; counts of CPUs and threads, no sampling; 4 events in a set, no names */
 #define UPMU_PROFILE_COUNT 2 /* as TINY, for 12 events, with generic names; each catalogue is an option of its own */
 #define UPMU_PROFILE_FULL 3  /* everything but UPMU_TRACE and UPMU_PORT_STATIC */
 #ifndef UPMU_PROFILE
@@ -53,7 +53,7 @@
 #define UPMU_BACKEND_RISCV_HPM UPMU_FOR_RISCV
 #endif
 
-/* Sampling: rings, the handler.  0: calls for it are ..._COMPILED_OUT; upmu_pmi_handle(): UPMU_PMI_NOT_OURS. */
+/* Sampling: rings, the handler.  0: sampled events are ..._COMPILED_OUT; upmu_pmi_handle(): UPMU_PMI_NOT_OURS. */
 #ifndef UPMU_SAMPLING
 #define UPMU_SAMPLING UPMU_IS_FULL
 #endif
@@ -63,7 +63,7 @@
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
 
-/* Records of samples with the callers of the interrupted code (upmu_session_callers()). */
+/* Records of samples with the callers of the interrupted code (upmu_session_callers()); needs UPMU_FORMATS. */
 #ifndef UPMU_CALLERS
 #define UPMU_CALLERS UPMU_FORMATS
 #endif
@@ -103,7 +103,7 @@
 #define UPMU_IMPORT (UPMU_NAMES && UPMU_IS_FULL)
 #endif
 
-/* Built-in catalogues of all models.  0: architectural events, and models with UPMU_EVENTS_name 1 (UPMU_EVENTS_skl). */
+/* Built-in catalogues of x86 models.  0: architectural events, and models with UPMU_EVENTS_name 1 (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
 #define UPMU_EVENTS_ALL (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -138,7 +138,7 @@
 #define UPMU_SLOTS 3
 #endif
 
-/* Domains, in which CPUs claim the parts of a PMU that they share.  0: correct on Intel cores since Sandy Bridge. */
+/* Domains, in which CPUs claim parts of a PMU that they share.  0: each CPU acts as if it were alone (docs/SIZE.md). */
 #ifndef UPMU_DOMAINS
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
@@ -148,7 +148,7 @@
 #define UPMU_THREADS 1
 #endif
 
-/* Sharing sessions; needs UPMU_THREADS.  0: waiting sessions of threads get a place at switches and ticks alone. */
+/* Sharing sessions; needs UPMU_THREADS.  0: waiting sessions of threads get a new place at switches and ticks alone. */
 #ifndef UPMU_SHARING
 #define UPMU_SHARING UPMU_THREADS
 #endif
@@ -243,7 +243,7 @@
 #define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* 1: calls of upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of a register. */
+/* 1: calls of upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each call of the hook wrmsr. */
 #ifndef UPMU_TRACE
 #define UPMU_TRACE 0
 #endif
@@ -262,17 +262,17 @@
 #endif
 #endif
 
-/* The most core types of one machine: hybrid processors have two or three. */
+/* The most core types of one machine, 1 to 4: hybrid processors have two or three. */
 #ifndef UPMU_CORE_TYPES
 #define UPMU_CORE_TYPES 4
 #endif
 
-/* The most registers of one box outside the cores.  A type of the library can have 40. */
+/* The most registers of one box outside the cores, 40 to 96.  Boxes that the library knows have 40 at most. */
 #ifndef UPMU_UNIT_REGISTERS
 #define UPMU_UNIT_REGISTERS 40
 #endif
 
-/* The most types of units outside the cores in one machine. */
+/* The most types of units outside the cores in one machine, 1 to 251. */
 #ifndef UPMU_UNIT_TYPES
 #define UPMU_UNIT_TYPES 60
 #endif

@@ -93,8 +93,8 @@ struct upmu_port {
     bool (*rdpmc)(void *context, uint32_t index, uint64_t *out_value);
 
     /*
-     * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the hardware masks it when
-     * it delivers the interrupt.  The host has chosen NMI or vector delivery before.
+     * On x86: unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC, which Intel's CPUs
+     * mask at delivery.  The host has chosen NMI or vector before.  Elsewhere: let the PMU's interrupt come again.
      * NULL: no sampling (UPMU_ERR_HOOK_MISSING); counts stay exact only if upmu_cpu_poll() runs each half round.
      * Context: local, nmi.
      */
@@ -103,14 +103,14 @@ struct upmu_port {
     /*
      * Return a monotonic time in nanoseconds.
      * NULL: enabled_ns, running_ns and the time of samples are 0; a frequency and UPMU_SET_TIME_SWITCH are refused
-     * (UPMU_ERR_HOOK_MISSING); multiplexed counts are UPMU_QUALITY_PARTIAL; throttling sees only counters that overflow
-     * inside the handler; late interrupts are recognised by number instead of age (docs/ENGINE.md).
+     * (UPMU_ERR_HOOK_MISSING); multiplexed counts are UPMU_QUALITY_PARTIAL; upmu_cpu_poll() has to run each half round;
+     * throttling sees only overflows inside the handler; late interrupts are told by number, not age (docs/ENGINE.md).
      * Context: local, nmi.
      */
     uint64_t (*clock_ns)(void *context);
 
     /*
-     * Allow (`allow` true) or forbid RDPMC in user mode on the executing CPU (CR4.PCE), because the thread there, or
+     * Allow (`allow` true) or forbid RDPMC in user mode on the executing CPU (x86: CR4.PCE), as the thread there, or
      * the CPU, has or no longer has the right that upmu_session_publish() gives (upmu/page.h).
      * NULL: the host must allow it.
      * Context: local.
@@ -213,8 +213,8 @@ struct upmu_port {
     bool (*cpu_place)(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place);
 
     /*
-     * Choose the CPU that drives a unit, out of the `count` CPUs in `allowed`.  NULL as result: the library chooses.
-     * NULL: the library chooses a CPU of the unit's die that drives the fewest units.
+     * Choose the CPU that drives a unit, out of the `count` CPUs in `allowed`.  Any other result: the library chooses.
+     * NULL: the library chooses: of the CPUs nearest to the unit (die, package), the one that drives the fewest units.
      * Context: any.
      */
     struct upmu_cpu *(*nearest_cpu)(void *context, const struct upmu_unit_info *unit, struct upmu_cpu *const *allowed,
@@ -223,7 +223,7 @@ struct upmu_port {
     /*
      * Called for each box that upmu_units_find() has found.  False: the box is hidden, and not in the list (as it
      * belongs to another partition).  The hook may change `address` and `name` of *info.
-     * NULL: all boxes are listed, with addresses made of their numbers.
+     * NULL: all boxes are listed as they were found.
      * Context: any.
      */
     bool (*show_unit)(void *context, struct upmu_unit_info *info);

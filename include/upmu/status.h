@@ -22,7 +22,7 @@ enum upmu_status {
     UPMU_ERR_NO_SUCH_MASK = 4,      /* the event of this name has no such unit mask */
     UPMU_ERR_NO_SUCH_ATTRIBUTE = 5, /* the PMU has no such attribute */
     UPMU_ERR_BAD_VALUE = 6,         /* a value is not a number, or out of range */
-    UPMU_ERR_CONTRADICTION = 7,     /* one field is given twice with different values */
+    UPMU_ERR_CONTRADICTION = 7,     /* one field, or the world of a session, is given twice with different values */
     UPMU_ERR_MASK_REQUIRED = 8,     /* no unit mask is given, and the event has no default one */
     UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two unit masks that exclude each other */
 
@@ -41,7 +41,7 @@ enum upmu_status {
     UPMU_ERR_VERSION = 64,       /* header, file or log is of another build or version than the library */
     UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one that this call needs */
     UPMU_ERR_BUSY = 66,          /* inside another local call, or another call works on the object: try again */
-    UPMU_ERR_WRONG_CPU = 67,     /* the call must run on the session's CPU, which cannot be reached (run_on_cpu) */
+    UPMU_ERR_WRONG_CPU = 67,     /* the call must run on another CPU, which cannot be reached (run_on_cpu) */
     UPMU_ERR_STATE = 68,         /* the object's state forbids the call (enum upmu_session_state) */
     UPMU_ERR_NO_SPACE = 69,      /* memory that the caller gave, or a documented limit, is too small */
     UPMU_ERR_INVALID = 70,       /* an argument is out of its documented range, or two contradict each other */
@@ -86,17 +86,17 @@ enum upmu_collision {
 struct upmu_pmu;
 
 /*
- * The reason of a refusal.  Every refusal of a call fills in a struct upmu_why: the one that was passed to the call, or
- * that of the session or the machine.  Success sets one that was passed to the call to zero; that of a session may keep
- * the former refusal.  The structure may be copied; `pmu` is valid as long as its machine.
+ * The reason of a refusal: in the struct upmu_why that was passed to the call, or in that of the call's session, or for
+ * calls that initialise a machine, a CPU or units in the machine's.  Other calls give the status alone.  Success sets
+ * `status` of one that was passed to UPMU_OK; a session's may keep the former refusal.  `pmu` is the machine's.
  */
 struct upmu_why {
     enum upmu_status status;      /* the status that was returned; UPMU_OK: no refusal */
     enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what the culprits conflict over */
     uint16_t position;            /* byte offset of the refused part in the caller's text */
-    uint16_t length;              /* bytes of this part; 0: the refusal concerns no text */
-    /* The refused part of the text, shortened, NUL-terminated; or the name of the missing hook; or, with length 0, why
-     * there is no such hardware. */
+    uint16_t length;              /* bytes of this part, or of another text in `word`; 0: not stored */
+    /* The refused part of the text, shortened, NUL-terminated; or the name of the missing hook; or what is wrong with
+     * the hardware. */
     char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
     struct upmu_event_id nearest; /* event with the most similar name, or 0; UPMU_ERR_WRONG_PMU: named event */

@@ -44,9 +44,9 @@ extern "C" {
 /* ---- Machine and CPUs.  Fields to read: machine.pmu[], .pmu_count, .why; cpu.meter.pmu.  More in upmu/cpu.h ---- */
 
 /*
- * Start using a machine; no register is read.  `machine` and `port` must stay as long as a CPU is initialised.
+ * Start using a machine; no register is read.  `machine` and `port` must stay as long as a CPU or a session uses them.
  *
- * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or one of irq_save and irq_restore),
+ * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr, cpuid except on Arm, or one of irq_save and irq_restore),
  * UPMU_ERR_VERSION (the library was built from other headers or options), UPMU_ERR_NOT_LINKED (its tables of functions
  * are all zero, or not relocated: a position-independent kernel without .data.rel.ro).  The function of this name, for
  * other languages than C, compares no versions.
@@ -62,8 +62,8 @@ UPMU_MUST_CHECK enum upmu_status upmu_machine_init(struct upmu_machine *machine,
  * shares with other CPUs (upmu/cpu.h), an array that ends with NULL; or NULL.
  *
  * Returns UPMU_OK; UPMU_ERR_NO_PMU (none, or it ignores writes: only upmu_cpu_probe() can be used); UPMU_ERR_PORT (a
- * promised register faulted); UPMU_ERR_HOOK_MISSING (second CPU without this_cpu); UPMU_ERR_NO_SPACE (too many core
- * types, or 16 CPUs of a domain); UPMU_ERR_STATE (it is initialised and drives a unit).  machine->why has the reason.
+ * register faulted, or hypercall or shared_page failed); UPMU_ERR_HOOK_MISSING (second CPU without this_cpu);
+ * UPMU_ERR_NO_SPACE (too many core types, or 16 CPUs of a domain); UPMU_ERR_STATE (it drives a unit); see machine->why.
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -77,8 +77,8 @@ UPMU_MUST_CHECK enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 /* The answers of upmu_pmi_handle(): whose the interrupt was. */
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* another source has raised the interrupt: check your other sources */
-    UPMU_PMI_HANDLED = 1,  /* counters of upmu had overflowed */
-    UPMU_PMI_STALE = 2     /* no overflow, but a late interrupt was expected: check others; if none has it, drop it */
+    UPMU_PMI_HANDLED = 1,  /* counters of upmu had overflowed, or an IBS unit had a sample */
+    UPMU_PMI_STALE = 2     /* nothing found, but it may be a late one of upmu's: check others; drop it if none has it */
 };
 
 /* Handle a performance-monitoring interrupt: an NMI, or on a vector (then the host acknowledges the APIC).  `frame` may
@@ -99,7 +99,7 @@ struct upmu_sampling {
     uint64_t long_period;  /* the period after a restart, if this event masked the session; 0: `period` */
     uint64_t random_mask;  /* each period but the first is longer by (a random number & random_mask) */
     uint64_t random_seed;  /* seed of these random numbers */
-    uint32_t resets;       /* bit i: at an overflow the count of event i becomes 0, and its period, if any, begins */
+    uint32_t resets;       /* bit i: an overflow sets the count of event i to 0, and its first period begins anew */
     uint32_t frequency;    /* samples per second: the period adapts, and `period` is the first (0: 10000); 0: none */
     uint32_t flags;        /* bits UPMU_SAMPLING_… (upmu/session.h) */
 };
@@ -114,8 +114,8 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_init(struct upmu_session *session,
  * (NULL: count only) is for each of them, and copied.  On hybrids they belong to the PMU of the first CPU, or to that
  * which a prefix names ("adl_grt::cycles").
  *
- * Returns UPMU_OK; those of upmu_spec_next() and upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU is initialised);
- * UPMU_ERR_NO_SPACE (more than UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; a
+ * Returns UPMU_OK; those of upmu_spec_next() and upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU was ever initialised);
+ * UPMU_ERR_NO_SPACE (the set is full); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; a
  * period above 2^63 - 1, random part included, or below the PMU's shortest, 2^31 - 1 with in_txcp; of a cascade 0, or
  * above the PMU's longest); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without clock_ns,
  * a precise sample without upmu_cpu_use_records()); UPMU_ERR_NOT_PRECISE (sampled, and the PMU has no records that upmu
@@ -126,14 +126,14 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const struct upmu_sampling *sampling);
 
 /* Give a detached session memory for samples, until it has another ring or is closed: at least 256 bytes, below 2 GiB,
-   aligned as uint64_t, more than two of the largest record (48 bytes; 80 with values, ids, callers, and 8 for each).
+   aligned as uint64_t, more than two of the largest record (48 bytes; with ids 80; 80 + 8 for each value and caller).
    Returns UPMU_OK, UPMU_ERR_INVALID, UPMU_ERR_STATE (not detached).  Context: any. */
 UPMU_MUST_CHECK enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
 
 /*
  * Bind a detached session to a CPU; the session is stopped afterwards.
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone); UPMU_ERR_TOO_HARD; UPMU_ERR_NO_SPACE (placement needs more
- * than its work area); UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU (the CPU is not
+ * than its work area); UPMU_ERR_STATE (not detached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU (the CPU is not
  * initialised, or suspended); UPMU_ERR_PORT (detached again); UPMU_ERR_COMPILED_OUT.  Context: local.
  */
 UPMU_MUST_CHECK enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
@@ -157,16 +157,16 @@ enum upmu_status upmu_session_close(struct upmu_session *session);
 /* How a count was obtained: upmu_count.quality. */
 enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted during all of enabled_ns */
-    UPMU_QUALITY_SCALED = 1,    /* the count is estimated from part of the time; see `error` */
+    UPMU_QUALITY_SCALED = 1,    /* an estimate, from part of the time or of a top-down metric; see `error` */
     UPMU_QUALITY_PARTIAL = 2,   /* the count is `raw`: an unknown part of the time is missing */
     UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never had its counter, or its initiator never overflowed */
     UPMU_QUALITY_UNPROVEN = 4   /* the count is 0, on a CPU where no counter was ever seen to move */
 };
 
-/* The count of an event.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs
-   were seen, events come in rare bursts, or the load changes in step with the runs. */
+/* The count of an event.  `error` of a count scaled in time is three standard errors (docs/ENGINE.md): too small where
+   few runs were seen, events come in rare bursts, or the load changes in step with the runs. */
 struct upmu_count {
-    uint64_t value;      /* number of events, scaled to enabled_ns if `quality` is SCALED; saturates */
+    uint64_t value;      /* number of events; if `quality` is SCALED, scaled from running_ns to enabled_ns; saturates */
     uint64_t raw;        /* number of events that counters have counted, not scaled */
     uint64_t error;      /* uncertainty of `value`, in events; 0 of an exact count */
     uint64_t enabled_ns; /* time in which the session was enabled (started); 0 without clock_ns */
@@ -174,11 +174,11 @@ struct upmu_count {
     uint64_t left;       /* of a sampling event: events until the next sample */
     uint64_t reset;      /* of a sampling event: the present period, with its random part */
     enum upmu_quality quality; /* how the count was obtained */
-    uint32_t lost;       /* of a sampling event: number of periods that gave no sample: throttled, or too short */
+    uint32_t lost;       /* of a sampling event: periods that gave no sample: too short, throttled, masked, faulted */
 };
 
-/* Read `count` events of a set from event `first` on.  Running: one counter read each and no write (with top-down
-   metrics 4 writes and 2 reads more); else no access.  Returns UPMU_OK, UPMU_ERR_INVALID (no such event),
+/* Read `count` events of a set from event `first` on.  Running: one counter read each (a cascade: 2), no write (with
+   top-down metrics 4 writes and 2 reads more); else no access.  Returns UPMU_OK, UPMU_ERR_INVALID (no such event),
    UPMU_ERR_STATE (of no session), UPMU_ERR_PORT, UPMU_ERR_BUSY (also: the counts changed again and again).
    Context: local; any while detached or stopped. */
 UPMU_MUST_CHECK
@@ -196,7 +196,7 @@ struct upmu_sample {
 };
 #define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was in user mode */
 #define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` is not 0: samples before this one found no room */
-#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* no frame: a call found the overflow, or the host gave none; ip is 0 */
+#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* a call found the overflow, or the host gave no frame: ip is 0, or precise */
 #define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp are 0 in place of the kernel's (upmu_session_hide_kernel()) */
 
 /* Take the oldest sample out of a ring; false: the ring is empty.  Context: any; one reader at a time. */
@@ -228,9 +228,9 @@ struct upmu_region {
     struct upmu_region_begun begun;           /* the library's */
 };
 
-/* Run the events of a list on the executing CPU until upmu_region_close().  After upmu_cpu_changed() all counts are
-   UPMU_QUALITY_PARTIAL.  Returns those of upmu_set_add(), upmu_session_attach_cpu() and upmu_session_start(); a region
-   that is refused is closed.  Context: local. */
+/* Run the events of a list on a CPU, the executing one, until upmu_region_close().  After upmu_cpu_changed() all
+   counts are UPMU_QUALITY_PARTIAL.  Returns those of upmu_set_add(), upmu_session_attach_cpu() and
+   upmu_session_start(); a region that is refused is closed.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
 /* Begin a measurement: read the counter of each event once; the cost of these reads is counted, too.  Returns as
    upmu_set_read(); UPMU_ERR_STATE also if the session does not run.  Context: local. */

@@ -4,8 +4,8 @@
  *
  * The hypervisor traps the guest's accesses to registers of the PMU (MDCR_EL2.TPM and TPMCR) and passes them on. All
  * that is not about registers is in abi/guest/guest.h: shapes, policies, entries, exits, saving. Of that header an Arm
- * guest has no upmu_guest_cpuid(), rdmsr, wrmsr, rdpmc, lvtpc, lapic, mode, msr_range, msr_bitmap, passes, state and
- * pending calls; the calls below stand in their place.
+ * guest has no upmu_guest_cpuid(), rdmsr, wrmsr, rdpmc, lvtpc, lapic, mode, msr_range, msr_bitmap, passes, state_get,
+ * state_set, pending and set_pending calls; the calls below stand in their place.
  *
  *     status = upmu_guest_enter(&vcpu->pmu, &entry);
  *     set_ppi(vcpu, 23, entry.irq_level);
@@ -44,13 +44,13 @@ extern "C" {
  * Answer a trapped access to a register of the PMU. `reg`: a number as UPMU_GUEST_SYSREG() makes it. `from_el0`: the
  * guest executed the MRS or MSR at EL0. A read stores the value in *inout, a write takes it from there. A read of a
  * counter that counts reads its session; a read of the overflow flags reads those of the counters that count and whose
- * flag is not set yet, a write of PMOVSCLR those of the counters that it names. No other access reaches the hardware:
- * writes take effect at the next entry.
+ * flag is not set yet, a write of PMOVSCLR those of the counters that it names, a write of PMCR_EL0 those of the
+ * counters for which it changes LC or LP. No other access reaches the hardware: writes take effect at the next entry.
  *
  * Returns UPMU_GUEST_DONE; UPMU_GUEST_FAULT (inject an Undefined Instruction exception to EL1: the register does not
- * exist, is read-only or write-only, or belongs to a counter that the shape lacks); UPMU_GUEST_TRAP_EL1 (the guest's
- * PMUSERENR_EL0 does not permit EL0 this access: inject the trap to EL1, exception class 18h with the syndrome of this
- * access); UPMU_GUEST_NOT_OURS (no register of the PMU). *inout is written by a read with DONE alone.
+ * exist, is read-only, write-only or not EL0's, or is that of a counter that the shape lacks); UPMU_GUEST_TRAP_EL1 (the
+ * guest's PMUSERENR_EL0 does not permit EL0 this access: inject the trap to EL1, exception class 18h with the syndrome
+ * of this access); UPMU_GUEST_NOT_OURS (no register of the PMU). *inout is written by a read with DONE alone.
  * Context: local, outside guest mode.
  */
 enum upmu_guest_access upmu_guest_sysreg(struct upmu_guest *guest, uint32_t reg, bool write, bool from_el0,

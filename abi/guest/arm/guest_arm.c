@@ -40,7 +40,7 @@ static uint32_t arm_word(const struct upmu_guest *guest, unsigned counter)
     return (uint32_t)guest->counter[counter].select;
 }
 
-/* An event that only CPUs of one model have: its number is none of the common ones. */
+/* Is the event of a select one that only CPUs of one model have? Yes if its number is none of the common ones. */
 static bool arm_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     (void)shape;

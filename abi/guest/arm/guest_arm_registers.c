@@ -33,7 +33,7 @@ enum arm_register {
     ARM_VALUE
 };
 
-/* In sysreg_row.read and .write: never by EL0, and never at all. ARM_EL0 in .read: EL0 may always read. */
+/* In sysreg_row.permits: ARM_EL1: never by EL0; ARM_NEVER: never at all; ARM_EL0: always by EL0, too. */
 #define ARM_EL1 0x10u
 #define ARM_NEVER 0x20u
 #define ARM_EL0 0x40u
@@ -165,8 +165,8 @@ static uint32_t *mask_of(struct upmu_guest *guest, unsigned what)
 }
 
 /*
- * Set or clear bits of a mask of counters. A flag that is cleared has those overflows that happened until now. Counters
- * of the other masks that change are dirty.
+ * Set or clear bits of a mask of counters. Before overflow flags are cleared, overflows until now are found. Counters
+ * whose bit in another mask changes become dirty.
  */
 static void write_mask(struct upmu_guest *guest, unsigned what, uint32_t counters)
 {

@@ -100,7 +100,7 @@ static uint64_t events_of(const struct upmu_pmu *pmu, unsigned later, const stru
     return events;
 }
 
-/* The PMU of this machine is PMUv3: no other PMU has a counter with the number 31. */
+/* Is this PMU a PMUv3? Arm's PMUs alone have a counter with the number 31, and PMUv2 has version 2. */
 static bool is_pmuv3(const struct upmu_pmu *pmu)
 {
     return pmu->counters >> GUEST_ARM_CYCLE_BIT & 1u && pmu->version != 2;
@@ -160,7 +160,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     return UPMU_OK;
 }
 
-/* The machine can show what it has in the widest shape, which level ALL permits. */
+/* The machine can show version and events of its widest shape, and any number of event counters: some may wait. */
 enum upmu_status upmu_guest_arm_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                          const struct upmu_guest_policy *policy)
 {

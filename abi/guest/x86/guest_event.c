@@ -134,8 +134,8 @@ static uint64_t event_bits(unsigned door)
 }
 
 /*
- * Can each entry of a filter match an event of this door? An entry that can match nothing would deny nothing, where the
- * filter is to deny its events.
+ * Can each entry of a filter match an event of this door? An entry that can match nothing would permit the events
+ * that a filter with action DENY is to deny.
  */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {

@@ -49,7 +49,7 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
 
 /*
  * Return how many counters a shape may show under a policy: max_counters; or UPMU_GUEST_COUNTERS if there is no limit,
- * or for AMD's doors before version 2, which have a fixed number of counters.
+ * or for the doors AMD_K7 and AMD_CORE, which have a fixed number of counters.
  */
 static unsigned most_counters(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {

@@ -94,8 +94,8 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
 }
 
 /*
- * Does the host have a counter register with the address that the guest uses for this counter? P6 and NetBurst have
- * other addresses for their counters, and a CPU before PerfCtrExtCore lacks those of the doors AMD_CORE and AMD_V2.
+ * Does the host have a counter register with the address that the guest uses for this counter? NetBurst has other
+ * addresses, P6 takes 32 bits of a value at them, and a CPU before PerfCtrExtCore lacks those of AMD_CORE and AMD_V2.
  */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {

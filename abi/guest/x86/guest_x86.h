@@ -34,8 +34,8 @@
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
 /*
- * Bits of the performance-counter entry of a local APIC (LVTPC): the mask; and all bits that a guest can write, as in
- * KVM's apic_lvt_mask.
+ * Bits of the performance-counter entry of a local APIC (LVTPC): the mask bit; and all bits that a guest can write:
+ * vector, delivery mode, mask bit.
  */
 #define GUEST_LVTPC_MASKED 0x10000u
 #define GUEST_LVTPC_BITS (GUEST_LVTPC_MASKED | 0x7ffu)
@@ -179,7 +179,7 @@ uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned c
 uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_select_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
-/* Can the MSR hold this value?  A write drops the bits that a select or the global control does not have. */
+/* Can the MSR hold this value?  No if a write by the guest would drop bits of it. */
 bool upmu_guest_amd_holds(const struct upmu_guest *guest, uint32_t msr, uint64_t value);
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
 void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);

@@ -42,8 +42,8 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
 }
 
 /*
- * Set OFFCORE_RSP_0 or _1. If the value changes, each general counter is dirty and gets its event anew at the next
- * entry, because its event may use the register.
+ * Set OFFCORE_RSP_0 or _1. If the value changes, all counters become dirty, and each general one gets its event anew at
+ * the next entry, because the event may use the register.
  */
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
 {
