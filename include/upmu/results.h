@@ -56,9 +56,9 @@ enum upmu_status upmu_log_begin(struct upmu_log *log, struct upmu_output *output
                                 uint64_t time_ns);
 
 /*
- * The calls below add records to a log.  Names are cut after 1,023 bytes, those of events after 159.  UPMU_ERR_NO_SPACE
- * means that the buffer has no room for the record and the log's end: nothing was added, and further calls may add
- * other records.  UPMU_ERR_WRITE means that `write` returned false: all further calls return UPMU_ERR_WRITE.
+ * The calls below add records to a log.  Names are cut after 1,023 bytes.  UPMU_ERR_NO_SPACE means that the buffer has
+ * no room for the record and the log's end: nothing was added, and further calls may add other records.  UPMU_ERR_WRITE
+ * means that `write` returned false: all further calls return UPMU_ERR_WRITE.
  * UPMU_ERR_STATE means that upmu_log_end() has ended the log, or upmu_log_begin() failed.
  */
 
@@ -195,7 +195,7 @@ struct upmu_log_event {
     uint64_t period;           /* upmu_sampling.period; if `frequency` is 0, too, the event is only counted */
     uint64_t random_mask;      /* upmu_sampling.random_mask: mask of the random part of periods */
     uint64_t event_id;         /* upmu_sampling.event_id */
-    /* canonical name (upmu_event_format()), at most 159 bytes; empty if the writer had no UPMU_NAMES */
+    /* canonical name (upmu_event_format()), at most 1,023 bytes; empty if the writer had no UPMU_NAMES */
     struct upmu_log_text name;
     struct upmu_log_text pmu;  /* upmu_pmu.name */
     struct upmu_log_text catalogue; /* upmu_catalog_name(); empty for an event given as raw words */
