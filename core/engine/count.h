@@ -130,8 +130,8 @@ static inline void upmu_count_write(struct upmu_set *set, struct upmu_tally *tal
 }
 
 /*
- * Set the count of a tally and, if its event samples, when its next sample and switch are due, to the values of `from`.
- * The session is detached.
+ * Set the count of a tally to that of `from`, and if its event samples, its present period and when its next sample and
+ * switch are due, too.  The session is detached.
  */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
@@ -141,7 +141,10 @@ void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const s
  */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over);
 
-/* Let the next sample of an event be due after `left` events, and later ones after `period` events each. */
+/*
+ * Let the next sample of an event be due after `left` events, and later ones after `period` events each, plus their
+ * random part.
+ */
 static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint64_t period)
 {
     UPMU_STORE(tally->due, tally->total + left);
@@ -366,7 +369,10 @@ void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Expect interrupts of those of these counters that are open: they are taken away unread, and may have overflowed. */
+/*
+ * Expect interrupts of those of these counters that are open: they are stopped or given away, and an overflow that has
+ * just come is not handled as one.
+ */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
 /*

@@ -226,7 +226,7 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     (void)unused;
     records = records_of(meter, &image);
     /*
-     * Counters that the host has reserved are its own, though a watchdog that ran on while upmu was away was taken for
+     * Counters that the host has reserved are its own, also where take-over found its watchdog running and took it for
      * the firmware's.  A counter is closed before the steps of `image` end its records: else an unexpected interrupt
      * may come.
      */
