@@ -329,7 +329,7 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
         return false;
     else if (upmu_tally_is_lent(tally))
         load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-    else if (!begins_at_zero(meter, tally)) /* read the base, write nothing; also for the lower counter of a wide event */
+    else if (!begins_at_zero(meter, tally)) /* read the base; so for the lower counter of a wide event, too */
         return upmu_count_read_at(meter, tally);
     if (!upmu_bank_write(&meter->bank, counter, load))
         return false;

@@ -164,8 +164,8 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /*
  * Return the value to load so that the counter overflows when the next sample is due.  The counter waits for at least
  * the shortest period of the PMU and of the event, and for no more events than one load allows (UPMU_PMU_CARRY_LOST:
- * 2^31 - 1); a throttled event waits for that many.  Where an erratum demands it, the wait is a multiple of 1 <<
- * step_log2.
+ * 2^31 - 1); a throttled event waits for that many.  Where an erratum demands it (`step_log2`), the wait is a multiple
+ * of a power of 2.
  */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 

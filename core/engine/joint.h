@@ -60,8 +60,9 @@ enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_jo
 
 /*
  * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where an event
- * has no other counter, where the session may need more than counters that others use too (a payload register, a
- * domain, a PMU without one dense enable register), or where the problem has no room.
+ * has no other counter; where the session may share more than counters with others, as an event has a payload register,
+ * or the PMU is a unit's, has a domain or is paired, or has not all enable bits in one dense register; or where the
+ * problem has no room.
  */
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);
