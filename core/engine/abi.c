@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls for layers above the library (upmu/abi.h).  Such layers see no hook, no backend and no private field. */
+/*
+ * Calls for layers above the library (upmu/abi.h).  A layer that works on sessions sees no hook, no backend and no
+ * private field.
+ */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/backend.h"

@@ -55,7 +55,7 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter, true);
     upmu_bracket_settle(meter);
-    /* a repair, in a handler or in this call, has stopped sessions: write a line to the log */
+    /* A register has faulted, and a repair, in a handler or in this call, has been made: write a line to the log. */
     if (meter->work_due & UPMU_DUE_LOG)
         upmu_reconcile_log(meter);
     /*
@@ -72,8 +72,8 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
 
 /*
  * How often in a row the end of a bracket looks for work and does it, and how often it begins such a row anew because a
- * handler has left mail meanwhile.  If overflows come faster, the rest waits for the next local call, tick or
- * interrupt.
+ * handler has left mail, or a counter has failed, meanwhile.  If overflows come faster, the rest waits for the next
+ * local call, tick or interrupt.
  */
 #define ROUNDS 4u
 
@@ -86,7 +86,10 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
     for (unsigned rounds = 0;; rounds++) {
         for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
             settle_work(meter);
-        /* Not in the bracket of a unit: while it lasts, handlers use the CPU's counters, sessions and pages. */
+        /*
+         * The end of a unit's bracket writes no pages: during that bracket handlers use the CPU's counters, sessions
+         * and pages.
+         */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bracket of a meter: interrupts are off, the executing CPU is the one that drives the meter, and one local call is
- * in progress.  Each local call runs inside.
+ * in progress.  Local calls that change what a meter does run inside.
  */
 #ifndef UPMU_CORE_BRACKET_H
 #define UPMU_CORE_BRACKET_H
@@ -28,8 +28,8 @@ enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_sta
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state);
 
 /*
- * In the middle of a call: let full sessions and due sets change what runs, and stop the sessions whose counters have
- * failed.
+ * Inside a bracket: mask full sessions, switch to sets that are due, start sessions that wait where counters became
+ * free; stop the sessions whose counters have failed.
  */
 void upmu_bracket_settle(struct upmu_meter *meter);
 
@@ -41,8 +41,8 @@ typedef enum upmu_status upmu_bracket_work(struct upmu_meter *meter, void *argum
 enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument);
 
 /*
- * Run a function on the meter of a unit that no CPU drives, without a bracket: it accesses no register.  Returns its
- * status, or UPMU_ERR_BUSY: another call is at work there.
+ * Run a function, which accesses no register, on the meter of a unit that no CPU drives, without a bracket.  Returns
+ * the function's status; or UPMU_ERR_BUSY, without running the function: another call is at work on the unit.
  */
 static inline enum upmu_status upmu_bracket_run_asleep(struct upmu_meter *meter, upmu_bracket_work *work,
                                                        void *argument)
@@ -58,7 +58,7 @@ static inline enum upmu_status upmu_bracket_run_asleep(struct upmu_meter *meter,
 
 /*
  * Run a function that needs a work area for a placement, but no particular CPU.  The area is that of the executing CPU,
- * in its bracket; if there is no such CPU or it has no area, one on the stack.  Returns as upmu_bracket_run().
+ * in its bracket; if that CPU is not initialised or has no area, one on the stack.  Returns as upmu_bracket_run().
  */
 typedef enum upmu_status upmu_placing_work(struct upmu_place_work *work, void *argument);
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument);

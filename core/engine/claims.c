@@ -25,8 +25,8 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
 }
 
 /*
- * After a new claim of `what`, which is a resource or a UPMU_DOMAIN_COUNTER: make its register unknown, as another CPU
- * may have written it.  A counter also loses its tag.
+ * Make the register of `what`, a resource or a UPMU_DOMAIN_COUNTER, unknown: another CPU may have written it, or may
+ * write it from now on.  A counter also loses its tag.
  */
 static void forget_claim(struct upmu_meter *meter, unsigned what)
 {
@@ -67,10 +67,10 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
 }
 
 /*
- * For an event on `counter`, in one of its ways: claim its shared resources (CLAIM), or note in the domain the values
- * that it needs (KEEP).  *needed gets a bit for each of them.  On a paired PMU the number of the counter is such a
- * resource, too: both hyper-threads share it while neither has an exclusive event there.  Returns false where another
- * CPU has a claim.
+ * For an event on `counter`, in the way `alternative`: claim its shared resources (CLAIM), or note in the domain the
+ * values that it needs (KEEP).  *needed gets a bit for each of them.  On a paired PMU the number of a general counter
+ * is such a resource, too: both hyper-threads share it while neither has an exclusive event there.  Returns false where
+ * another CPU has a claim that excludes this one.
  */
 static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
                           unsigned counter, enum purpose purpose, uint64_t *needed)

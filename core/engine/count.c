@@ -5,8 +5,8 @@
  * A counter that only counts is not written, with few exceptions (upmu_count_is_written()): `base` is its value when
  * `total` was right, and the difference modulo its width is what it has counted since.  A sampling counter is loaded
  * negative, so that passing zero clears its top bit.  `due`, when the next sample is due, is a total: so events that
- * were counted beyond it, or because a load is longer than the rest of the period, belong to the next period without
- * further work.
+ * were counted beyond it belong to the next period without further work, also where the shortest load is longer than
+ * the rest of the period.
  */
 #include "core/engine/count.h"
 #include "core/util/bits.h"
@@ -59,7 +59,10 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     UPMU_STORE(tally->base, value);
 }
 
-/* Where a close can lose a carry, add_before() has added the counter just before the close: the rest is below 2^32. */
+/*
+ * Where a close can lose a carry, upmu_special_before_close() or end_throttling() has folded the counter just before
+ * the close: the rest is below 2^32.  The close of upmu_reconcile_repair(), after a fault, has no such fold before it.
+ */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
 {
     if (upmu_count_is_late(meter->pmu, counter, delta))
@@ -70,9 +73,9 @@ uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tall
 #if UPMU_SAMPLING
 
 /*
- * Has a counter whose overflow was flagged gone all the way round since its base?  The flag may also belong to an
- * overflow that is folded already, and come late.  So a round must have had time enough: 2^40 events take a minute,
- * 2^48 nine.
+ * Has a counter whose overflow the status showed gone all the way round since its base?  The status bit may also belong
+ * to an overflow that is folded already, and come late.  So a round must have had time enough: for 2^40 events a
+ * minute, for 2^48 nine minutes.
  */
 static inline bool has_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                               uint64_t value, uint64_t now_ns)
@@ -90,7 +93,7 @@ static inline bool has_turned(const struct upmu_pmu *pmu, const struct upmu_tall
 void upmu_count_fold_flagged(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value,
                              uint64_t now_ns)
 {
-    /* A flag that meter->flagged has belongs to an earlier wrap. */
+    /* The status bit of a counter in meter->flagged belongs to an earlier wrap. */
     if (!(meter->flagged >> counter & 1u) && has_turned(meter->pmu, tally, counter, value, now_ns))
         UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(now_ns);
@@ -138,7 +141,10 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
     ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), tally->frequency, &rest);
     if (ideal > UPMU_LONGEST_PERIOD >> 1)
         ideal = UPMU_LONGEST_PERIOD >> 1;
-    /* Go an eighth of the way to the ideal period: a sample long ago tells little of the events to come. */
+    /*
+     * Go only an eighth of the way to the ideal period: it follows from one period alone, and the rate of events may
+     * change.
+     */
     if (ideal > tally->period)
         UPMU_STORE(tally->period, tally->period + ((ideal - tally->period + 7u) >> 3));
     else
@@ -220,8 +226,8 @@ bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
 #if UPMU_UNCORE
 
 /*
- * Set `hole` of the running events on counters of a box that was gone or reset, except of `begun`, which begins to
- * count there now.  Remove the tags of these counters, and forget which boxes it were (bank.lacks).
+ * Set `hole` of the running events on counters in bank.lacks, of which a box was gone or reset, except of `begun`,
+ * which begins to count there now (NULL: none does).  Remove the tags of these counters, and clear bank.lacks.
  */
 static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_tally *begun)
 {
@@ -323,7 +329,7 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
         return false;
     else if (upmu_tally_is_lent(tally))
         load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-    else if (!begins_at_zero(meter, tally)) /* read the base, write nothing; so for the lower counter of a wide event */
+    else if (!begins_at_zero(meter, tally)) /* read the base; so for the lower counter of a wide event, too */
         return upmu_count_read_at(meter, tally);
     if (!upmu_bank_write(&meter->bank, counter, load))
         return false;
@@ -434,8 +440,8 @@ void upmu_count_add_metric(struct upmu_meter *meter, struct upmu_tally *tally, u
 #endif
 
 /*
- * A sampling counter loses its tag, so that it is loaded before it runs again, if it passed zero, or if its sample came
- * early because the shortest load is longer than the rest of the period.
+ * A sampling counter loses its tag, so that it is loaded before it runs again, if it passed zero, if it was throttled,
+ * or if its sample came early because the shortest load is longer than the rest of the period.
  */
 UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                                unsigned counter, bool wrapped, uint64_t now_ns)
@@ -452,7 +458,10 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         upmu_count_flag(meter, UPMU_BIT32(counter));
-    /* Without its tag the counter is loaded anew.  Where a close loses a carry, an overflow may not show: always so. */
+    /*
+     * Without its tag the counter is loaded anew.  Where a close loses a carry, its value may not show an overflow:
+     * there it always loses the tag.
+     */
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
         upmu_meter_forget_value(meter, counter);
     tally->throttled = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that turn values of counters into 64-bit counts and due samples, and counts into the values that counters
- * are loaded with.  To be called in a bracket, or in a handler that interrupted none.  Callers make session->sequence
- * odd while they change counts, so that readers on other CPUs notice.
+ * are loaded with.  Functions that change counts are called in a bracket, or in a handler that interrupted none; that
+ * call or handler changes session->sequence, too, so that a read which it interrupts, or which another CPU makes
+ * meanwhile, is made again.
  */
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
@@ -35,7 +36,10 @@ static inline bool upmu_tally_is_precise(const struct upmu_tally *tally)
 #endif
 }
 
-/* Has the counter of a precise event stored a record that is not a sample yet?  Without one it has no sample. */
+/*
+ * Has the counter of a precise event stored a record that is not a sample yet?  Without such a record no sample of the
+ * event is due.
+ */
 static inline bool upmu_tally_is_recorded(const struct upmu_tally *tally)
 {
 #if UPMU_PRECISE
@@ -89,8 +93,8 @@ static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 }
 
 /*
- * As upmu_count_fold(), for a counter that only counts and whose overflow the status showed.  If the counter has gone
- * all the way round since its base, its value does not show the wrap: a whole round is added.
+ * As upmu_count_fold(), for a counter that only counts and has wrapped, as the status or its value shows.  If the
+ * counter has gone all the way round since its base, its value does not show the wrap: a whole round is added.
  */
 void upmu_count_fold_flagged(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value,
                              uint64_t now_ns);
@@ -105,9 +109,10 @@ static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned co
 }
 
 /*
- * After a fold: has an event that samples reached `due`?  If so, begin the next period: move `due`, keep the length of
- * the period that ended in `ended`, and count it in `overflows`.  Further periods that have passed count in `overflows`
- * and `lost`.  `to_switch` falls by all of these, and becomes UPMU_SWITCH_NOW at the end.
+ * After a fold: has an event that samples reached `due`, and if it is precise, stored a record?  If so, begin the next
+ * period: move `due`, keep the length of the period that ended in `ended`, and count it in `overflows`.  Further
+ * periods that have passed count in `overflows` and `lost`.  If `to_switch` is a number of overflows, it falls by all
+ * of these, and becomes UPMU_SWITCH_NOW in place of 0.
  */
 bool upmu_count_due(struct upmu_tally *tally);
 
@@ -125,8 +130,8 @@ static inline void upmu_count_write(struct upmu_set *set, struct upmu_tally *tal
 }
 
 /*
- * Set the count of a tally and, if its event samples, when its next sample and switch are due, to the values of `from`.
- * The session is detached.
+ * Set the count of a tally to that of `from`, and if its event samples, its present period and when its next sample and
+ * switch are due, too.  The session is detached.
  */
 void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
 
@@ -136,7 +141,10 @@ void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const s
  */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over);
 
-/* Let the next sample of an event be due after `left` events, and later ones after `period` events each. */
+/*
+ * Let the next sample of an event be due after `left` events, and later ones after `period` events each, plus their
+ * random part.
+ */
 static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint64_t period)
 {
     UPMU_STORE(tally->due, tally->total + left);
@@ -150,18 +158,19 @@ static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint
  */
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 
-/* The longest period that a caller may ask for, in events: 2^63 - 1. */
+/* The longest period of an event, in events: 2^63 - 1. */
 #define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
 
 /*
  * Return the value to load so that the counter overflows when the next sample is due.  The counter waits for at least
- * the shortest period of the PMU and of the event, for no more events than its width allows, and for as many as that if
- * the tally is throttled.
+ * the shortest period of the PMU and of the event, and for no more events than one load allows (UPMU_PMU_CARRY_LOST:
+ * 2^31 - 1); a throttled event waits for that many.  Where an erratum demands it (`step_log2`), the wait is a multiple
+ * of a power of 2.
  */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
 /*
- * May a counter have gone round unseen, as `delta` is more than half of its range?  Only where a PMU reports no
+ * May a counter have gone round unseen, as `delta` is at least half of its range?  Only where a PMU reports no
  * overflows (UPMU_PMU_NO_PMI); false elsewhere.
  */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
@@ -177,8 +186,8 @@ static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned count
 bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /*
- * As upmu_count_read_at(), at `now_ns`, for an event that goes on with the value in its counter: the time from which a
- * round is looked for begins now.
+ * As upmu_count_read_at(), for an event that comes to its counter while that runs on: `turned` becomes `now_ns`, as a
+ * full round of the counter begins anew with its present value.
  */
 static inline bool upmu_count_go_on_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {
@@ -198,18 +207,21 @@ bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tal
 /*
  * Write the start value of an event to its counter, which is closed or stands still; if the event writes none
  * (upmu_count_is_written()), read the counter.  The value becomes the base.  If the event does not sample, flagged
- * status bits of its counters are cleared first.  Returns false where a register faulted.
+ * status bits of its counters are cleared first.  Returns false where a register faulted or a box did not answer.
  */
 bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
 /*
  * Begin an event on its counter, which is closed or stands still: write the start value or read the counter, as
  * upmu_count_is_written() says; give its counters its tag; note in `turned` that its value began now, and in
- * meter->used that its registers are written.  Returns false where a register faulted.
+ * meter->used that its registers are written.  Returns false where a register faulted or a box did not answer.
  */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
-/* An event comes to the counter of the event `left`, and the counter runs on: take the base of `left` at this time. */
+/*
+ * An event comes to the counter of the event `left`, and the counter keeps its value: take the base of `left`, whose
+ * count was taken up to this value.  `turned` becomes `stamp`.
+ */
 static inline void upmu_count_take_base(struct upmu_tally *tally, const struct upmu_tally *left, uint32_t stamp)
 {
     UPMU_STORE(tally->base, left->base);
@@ -217,8 +229,8 @@ static inline void upmu_count_take_base(struct upmu_tally *tally, const struct u
 }
 
 /*
- * As upmu_count_begin_at(), for an event that a plan brings to a CPU; no tag is given.  `written`: the event writes its
- * counter.  `bits`: the counter's upmu_bank_value_bits(); `stamp`: the time.
+ * As upmu_count_begin_at(), for an event that comes by a plan: upmu_reconcile() gives the tag and sets meter->used.
+ * `written`: the event writes its counter.  `bits`: the counter's upmu_bank_value_bits(); `stamp`: the time.
  */
 static inline bool upmu_count_come_at(struct upmu_meter *meter, struct upmu_tally *tally, bool written, uint64_t bits,
                                       uint32_t stamp)
@@ -239,7 +251,7 @@ static inline void upmu_count_drop_carry(struct upmu_tally *tally, uint64_t valu
     UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
 }
 
-/* A write may have changed a counter whose events are counted: read the base.  Returns false after a fault. */
+/* A write may have changed a counter that was folded just before: read the base.  Returns false after a fault. */
 static inline bool upmu_count_rebase(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
@@ -308,8 +320,8 @@ static inline bool upmu_count_take_rest(struct upmu_meter *meter, const struct u
 }
 
 /*
- * As upmu_count_take_one(), for a session that ends because a register faulted: a sample that is due is not stored, but
- * counts in `lost`.
+ * As upmu_count_take_one(), for a session that is stopped because a register faulted: a sample that is due is not
+ * stored, but counts in `lost`.
  */
 void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                             uint64_t value, uint64_t now_ns);
@@ -333,9 +345,9 @@ void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
 void upmu_count_mar(struct upmu_session *session);
 
 /*
- * Note that an event's counter has passed zero: `turned` becomes now, and its interrupt may still come.  If a sampling
- * counter's value does not show it (`passed` false), the event's counters are flagged (meter->flagged), too.  On a PMU
- * without interrupts only `turned` changes.
+ * Note that an event's counter has passed zero: `turned` becomes now, and its interrupt may still come.  `passed`: the
+ * value of a sampling counter shows it.  If it is false, as for each counter that only counts, the event's counters are
+ * flagged (meter->flagged), too.  On a PMU without interrupts only `turned` changes.
  */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
@@ -357,12 +369,15 @@ void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Expect interrupts of those of these counters that are open: they are taken away unread, and may have overflowed. */
+/*
+ * Expect interrupts of those of these counters that are open: they are stopped or given away, and an overflow that has
+ * just come is not handled as one.
+ */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Of these counters, if a box of the unit was reset: make their selects unknown, so that they are written before the
- * counters run again.
+ * Make the selects of those of these counters unknown of which a box was reset (bank.reset), so that they are written
+ * before the counters run again.
  */
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
 
@@ -374,7 +389,7 @@ static inline bool upmu_count_adds_first(const struct upmu_meter *meter)
 
 /*
  * The value that the second counter of a wide event is loaded with.  That counter has the upper 16 bits of the event's
- * value.  All of them set, both counters overflow together when the first one does.
+ * value.  With all of them set, both counters overflow together when the first one does.
  */
 #define UPMU_WIDE_LOAD UINT64_C(0xffff)
 
@@ -405,9 +420,9 @@ static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct
 }
 
 /*
- * Add to a tally what its counter, which does not run any more, has counted since the base; `value`, its value, becomes
- * the base.  `bits`: the mask of the counter's width; `odd`: its PMU or event needs a correction.  The difference is
- * ORed into *seen.  Returns whether a sample is due.
+ * As an event leaves its counter: add to its tally what the counter has counted since the base; `value`, the counter's
+ * value, becomes the base.  `bits`: the mask of the counter's width; `odd`: its PMU or event needs a correction.  The
+ * difference is ORed into *seen.  Returns whether a sample is due.
  */
 static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
                                    struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,

@@ -6,8 +6,8 @@
 #include <upmu/unit.h>
 
 /*
- * List the CPUs that may drive a unit, the best first, without `except` (NULL: none).  Returns how many there are in
- * `out`, at most UPMU_UNIT_CPUS.
+ * List the CPUs that may drive a unit, the best first, without the CPU `except` (NULL: without leaving one out).
+ * Returns how many there are in `out`, at most UPMU_UNIT_CPUS.
  */
 unsigned upmu_driver_list(const struct upmu_unit *unit, const struct upmu_cpu *except,
                           struct upmu_cpu *out[UPMU_UNIT_CPUS]);
@@ -22,7 +22,8 @@ bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu);
 struct upmu_cpu *upmu_driver_choose(const struct upmu_unit *unit, const struct upmu_cpu *except);
 
 /*
- * Find out in which package and die the executing CPU is, from the host, else by CPUID, and store that in cpu->place.
+ * Find out in which package and die the executing CPU is, from the host, else by CPUID, and store that in cpu->place;
+ * also its numbers by CPUID (cpu->number, cpu->core).
  */
 void upmu_driver_place(struct upmu_cpu *cpu);
 

@@ -28,9 +28,9 @@ static uint64_t in_turn(uint64_t now, uint64_t before)
 }
 
 /*
- * Raise `scale` until `value`, shifted right by it, is below PART_LIMIT, and `sum` below SUM_LIMIT: a sum loses two
- * bits for each.  Then the sum has room for the square of the shifted value.  Returns by how many bits `scale` was
- * raised.
+ * Raise `scale` until `value`, shifted right by it, is below PART_LIMIT, and `sum` below SUM_LIMIT, where each bit of
+ * `scale` takes two bits off the sum, as of a sum of squares.  Then the sum has room for the square of the shifted
+ * value.  Returns by how many bits `scale` was raised.
  */
 static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {
@@ -93,8 +93,8 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     if (turns < 2 || !times)
         return count->value - count->raw;
     /*
-     * Shift `counts` right until twice its square fits into 64 bits.  No term of V exceeds that square, because sum c²
-     * is at most (sum c)².
+     * Shift `counts` right until twice its square fits into 64 bits.  No term of V exceeds twice that square: sum c² is
+     * at most (sum c)², and sum cd at most sum c * sum d.
      */
     while (counts >> shift >= COUNTS_LIMIT)
         shift++;

@@ -2,7 +2,8 @@
 /*
  * Where optional features hook into the engine.  A row of the table is a moment at which the engine calls a function of
  * this file, a column a group of features; the cell says what they do then, and is empty if nothing.  The engine names
- * the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/ENGINE.md, "Features").
+ * the moment and not the feature, except where it asks one (upmu_records_ready()) and for the calls that
+ * docs/ENGINE.md, "Features", lists.  A hook that no feature of the build uses is no instruction.
  *
  *                                  sampling units,    pages for user mode     formats, messages
  *                                  branch records,
@@ -14,7 +15,9 @@
  * plan, before counters open       (drain) begin
  * counter gets an event                               its former value is hidden
  * local call, at its end                              write
- * CPU comes, or wakes up                              right to read unknown
+ * CPU comes, or wakes up           (wakes) set up     right to read unknown
+ * registers may have changed       (drain) set up
+ * entry or exit of a guest         (drain) switch
  * CPU leaves or sleeps             stop              (leaves) forget readers
  * session leaves its CPU                              closed
  * masked session restarted                                                    may stay masked; unblock
@@ -50,7 +53,10 @@ static inline void upmu_features_closed(struct upmu_meter *meter, bool of_plan)
     upmu_drain(meter, of_plan);
 }
 
-/* A plan that is not plain, or a repair, has published what runs, and has not opened its counters yet. */
+/*
+ * A plan that is not plain, or a repair, has published what runs, and has not opened its counters yet: let the counters
+ * of precise events store records.
+ */
 static inline void upmu_features_opens(struct upmu_meter *meter)
 {
     upmu_records_come(meter);
@@ -62,7 +68,10 @@ static inline bool upmu_features_stored(const struct upmu_meter *meter, uint64_t
     return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
 }
 
-/* The world of a CPU has changed, and the counters of the former one are closed; those of the present one, too. */
+/*
+ * A CPU is in the other world from now on (meter->in_guest), and the counters of host sessions are closed: let those of
+ * precise events store records in the host alone.
+ */
 static inline void upmu_features_cross(struct upmu_meter *meter)
 {
 #if UPMU_PRECISE && UPMU_WORLDS
@@ -86,20 +95,23 @@ static inline bool upmu_features_hide(const struct upmu_meter *meter)
     return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
 }
 
-/* Has the end of a local call pages of user mode to write, or the right to execute RDPMC to change? */
+/* May the end of a local call have pages of user mode to write, or the right to execute RDPMC to change? */
 static inline bool upmu_features_wait(const struct upmu_cpu *cpu)
 {
     return UPMU_USER_PAGES && (upmu_user_pages_any(cpu->meter.machine) || cpu->pages || cpu->user_reads);
 }
 
-/* At the end of a local call, in the bracket of the CPU: write the pages of user mode. */
+/*
+ * At the end of a local call, in the bracket of the CPU: write the pages of user mode, and let the port allow or forbid
+ * RDPMC.
+ */
 static inline void upmu_features_leave(struct upmu_cpu *cpu)
 {
     if (upmu_features_wait(cpu))
         upmu_user_pages_write(cpu);
 }
 
-/* A CPU is about to take over its PMU in upmu_cpu_init(), which may fail afterwards. */
+/* upmu_cpu_init() has begun a CPU, which may have no PMU; the call may still fail. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
     /*
@@ -110,7 +122,10 @@ static inline void upmu_features_begin(struct upmu_cpu *cpu)
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
 
-/* A CPU wakes up.  The register with the right to execute RDPMC was lost in the sleep: set it anew. */
+/*
+ * A CPU wakes up.  The sleep may have changed the right to execute RDPMC, so the end of the call tells it to the port
+ * anew; the memory for precise records is set up again.
+ */
 static inline void upmu_features_wake(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->user_reads)
@@ -118,7 +133,10 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
     upmu_records_again(&cpu->meter);
 }
 
-/* Other software may have changed the registers of a CPU or a unit.  No session runs now. */
+/*
+ * Other software may have changed the registers of a CPU or a unit, and no session runs now: set up a CPU's memory for
+ * precise records again.
+ */
 static inline void upmu_features_again(struct upmu_meter *meter)
 {
 #if UPMU_PRECISE
@@ -129,7 +147,7 @@ static inline void upmu_features_again(struct upmu_meter *meter)
 #endif
 }
 
-/* Does an IBS unit of the CPU run?  Then a call may not clear its registers. */
+/* Does an IBS unit of the CPU run?  Then upmu_cpu_clear() is refused. */
 static inline bool upmu_features_run(const struct upmu_cpu *cpu)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]);
@@ -149,10 +167,13 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* A CPU has left: its own sessions are read by no program any more. */
+/*
+ * A CPU has left: no session of its own gives programs the right to execute RDPMC any more, and its memory for precise
+ * records is forgotten.
+ */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
-    /* threads: a program that has taken a counter's number from its page may use it next */
+    /* The bit for threads stays: a program that has read a counter's number in its page may execute RDPMC next. */
     cpu->readers &= UPMU_READS_THREAD;
     upmu_records_forget(cpu);
 }

@@ -104,7 +104,7 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
     if (!group || (thread->pid != parent->thread->pid && !(group->state.flags & UPMU_GROUP_CHILDREN)))
         return UPMU_OK;
     lock_group(group);
-    if (UPMU_LOAD(parent->group) == group) /* else another CPU has closed the group meanwhile, and nothing is done */
+    if (UPMU_LOAD(parent->group) == group) /* else the parent has left the group meanwhile */
         status = child ? add_member(group, child, thread, NULL) : UPMU_ERR_NO_SPACE;
     group->missed += status != UPMU_OK;
     unlock_group(group);

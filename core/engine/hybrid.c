@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hybrid sessions: one ordinary session for each core type, limited to the CPUs of that type.  Made of public calls,
- * but for the PMU for which names are encoded (upmu_session.pmu) and for reasons of refusals.
+ * but for the PMU for which names are encoded (upmu_session.pmu), for events that are taken off again (upmu_set.count),
+ * and for reasons of refusals.
  */
 #include <upmu/hybrid.h>
 
@@ -127,7 +128,7 @@ enum upmu_status upmu_hybrid_attach_thread(struct upmu_hybrid *hybrid, struct up
                      : upmu_session_refuse(session, UPMU_ERR_INVALID);
     }
     for (unsigned type = 0; type < hybrid->refused && status != UPMU_OK; type++)
-        (void)!upmu_session_detach(hybrid->session[type]); /* one that stays attached can be detached later */
+        (void)!upmu_session_detach(hybrid->session[type]); /* a session that stays attached can be detached later */
     return status;
 }
 

@@ -2,11 +2,12 @@
 /*
  * The overflow interrupt, as NMI or vector, for all PMUs.
  *
- * A handler that interrupted no bracket stops the counters of sessions that sample, reads and counts them, stores
- * samples, loads the next periods, and lets the counters run again.  For every sampling counter the value decides: the
- * load was negative, so a clear top bit means an overflow, whatever the status says.  A handler that interrupted a
- * bracket stops counters that have or may have overflowed, leaves mail and returns: the end of the bracket does the
- * rest.  A handler takes no lock and never waits.
+ * A handler that interrupted no bracket stops the counters of sessions that sample (where each counter has its own
+ * enable bit, only those that have overflowed), reads and counts them, stores samples, loads the next periods, and lets
+ * the counters run again.  For every sampling counter the value decides: the load was negative, so a clear top bit
+ * means an overflow, whatever the status says.  A handler that interrupted a bracket stops the same counters if one has
+ * or may have overflowed, leaves mail and returns: the end of the bracket does the rest.  A handler takes no lock and
+ * never waits.
  */
 #include "core/engine/interrupt.h"
 #include "core/util/apart.h"
@@ -32,8 +33,8 @@
 /* ---- One pass ---- */
 
 /*
- * An event with THROTTLE_OVERFLOWS overflows within a window of THROTTLE_WINDOW_NS is throttled: it takes no samples
- * until a poll.
+ * An event with THROTTLE_OVERFLOWS overflows within a window of THROTTLE_WINDOW_NS is throttled: its counter is loaded
+ * with the longest wait, until a poll or until the event leaves the counter.
  */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
@@ -53,7 +54,7 @@ struct pass {
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* those of `passed` for which a sample is due */
-    unsigned samples; /* number of IBS units that had a sample; and 1 if the hardware has stored precise records */
+    unsigned samples; /* number of IBS units that had a sample, plus 1 if the hardware has stored precise records */
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     /* some session has left its counters, and some session waits: the bracket's end, or a tick, searches a place */
     bool waits;
@@ -62,9 +63,9 @@ struct pass {
 };
 
 /*
- * Count an overflow of an event, in the present window of 10 ms.  With 1,000 in a window the event is throttled: it
- * takes no samples until a poll.  `lost`: whole periods were lost, which counts as 64.  Without a clock only overflows
- * with lost periods count, as long as they follow each other.
+ * Count an overflow of an event with a sample due, in the present window of 10 ms.  With 1,000 in a window the event is
+ * throttled.  `lost`: whole periods were lost, which counts as 64.  Without a clock only overflows with lost periods
+ * count, as long as they follow each other.
  */
 static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tally, bool lost)
 {
@@ -89,9 +90,9 @@ static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tall
 }
 
 /*
- * Fold a sampling counter that has overflowed and is stopped.  If a sample is due, note that in pass->due, adapt the
- * period to a frequency, and throttle the event if it overflows too often.  Load the next period; a counter that faults
- * twice is failed.
+ * Fold a sampling counter that has overflowed, and is stopped or stands still.  If a sample is due, note that in
+ * pass->due, adapt the period to a frequency, and throttle the event if it overflows too often.  Load the next period;
+ * a counter that faults twice is failed.
  */
 static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
@@ -132,8 +133,8 @@ static void enable_again(struct upmu_meter *meter, uint32_t counters)
 }
 
 /*
- * Has each counter an enable bit of its own, not in one register with the others?  Then a handler stops only the
- * counters that have overflowed, else all of sessions that sample.
+ * Has the PMU no register with the enable bits of all counters?  Then a handler stops only the counters that have
+ * overflowed, else all of sessions that sample.
  */
 static inline bool stops_alone(const struct upmu_meter *meter)
 {
@@ -212,7 +213,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     upmu_session_end_change(session);
 }
 
-/* Make one report for each session that has events with a sample due. */
+/* Report each session that has events with a sample due. */
 static UPMU_APART void report_due(struct pass *pass)
 {
     const struct upmu_meter *meter = &pass->cpu->meter;
@@ -230,8 +231,8 @@ static UPMU_APART void report_due(struct pass *pass)
 }
 
 /*
- * May an interrupt of ours still come (cpu->expected)?  Without a clock `expected` is a number: each call takes one
- * off.
+ * May an interrupt of ours still come (cpu->expected)?  A time that is over becomes 0.  Without a clock `expected` is a
+ * number: each call takes one off.
  */
 static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 {
@@ -247,8 +248,8 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 }
 
 /*
- * Returns the counters that only count and are below their base: they have wrapped, though the status does not show it.
- * A counter that cannot be read sets pass->expected.
+ * On a PMU with a status register: return the counters that only count and are below their base: they have wrapped,
+ * though the status does not show it.  A counter that cannot be read sets pass->expected.
  */
 static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
@@ -296,8 +297,8 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Close a stray counter, whose interrupt is asserted.  Returns false where another CPU has claimed the counter: then
- * nothing is done.
+ * Close a stray counter and clear its overflow flag, so that it interrupts no more.  Returns false where another CPU
+ * has claimed the counter: then nothing is done.
  */
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -319,9 +320,9 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Close stray counters; called where no running counter has overflowed.  A fault left such a counter running, or the
- * interrupted call is starting it; its overflow flag keeps the interrupt asserted, which would come without end.  The
- * interrupt may have been of such a counter: if one was closed, it is answered STALE at least (pass->expected).
+ * Close stray counters; called where no sampling counter was found past zero.  A fault left such a counter running, or
+ * the interrupted call is starting it; its overflow flag keeps the interrupt asserted, which would come without end.
+ * The interrupt may have been of such a counter: if one was closed, it is answered STALE at least (pass->expected).
  */
 static UPMU_APART void close_strays(struct pass *pass)
 {
@@ -329,7 +330,9 @@ static UPMU_APART void close_strays(struct pass *pass)
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
     uint32_t strays = cpu->meter.used;
 
-    /* Shared counters that any CPU of the domain has used: one that left may have failed to close its counter. */
+    /*
+     * Add the shared counters of CPUs that have left or sleep (domain->used): such a CPU may have failed to close one.
+     */
     if (domain)
         strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
@@ -337,9 +340,9 @@ static UPMU_APART void close_strays(struct pass *pass)
         unsigned counter = upmu_bits_lowest(rest);
 
         /*
-         * Only here may a register differ from what the shadow says, so that the counter is a stray: during a local
-         * call, which stores the shadow before it writes; where the register is unknown; and where another CPU may have
-         * had the counter.
+         * Only in these cases may a register differ from what the shadow says, so that the counter is a stray: during a
+         * local call, which stores the shadow before it writes; where the register is unknown; and where another CPU
+         * may have had the counter.
          */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
@@ -370,8 +373,8 @@ static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t f
 }
 
 /*
- * Returns our counters whose overflow the status register shows.  Where it cannot be read, none: then the values alone
- * decide.
+ * Returns our counters whose overflow the status register shows; none without such a register, or where it cannot be
+ * read (pass->expected): then the values alone decide.
  */
 static uint32_t read_status(struct pass *pass)
 {
@@ -388,7 +391,7 @@ static uint32_t read_status(struct pass *pass)
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
-/* Note that interrupts may still come: one for each of these overflows, and one for each IBS unit that had a sample. */
+/* Note that interrupts may still come: one for each of these overflows, and one for each of pass->samples. */
 static void expect_found(struct pass *pass, uint32_t found)
 {
     if (found | pass->samples)
@@ -414,8 +417,8 @@ void upmu_interrupt_end(struct upmu_meter *meter)
 
 /*
  * Stop what samples, read the counters, count overflows, load next periods.  Returns the counters whose overflow the
- * status shows; if nothing has overflowed, those that have wrapped though the status does not show it.  Not inlined:
- * reports and plans need its stack.
+ * status shows; if there is nothing else to handle or to expect, those that have wrapped though the status does not
+ * show it.  Not inlined: reports and plans need its stack.
  */
 static UPMU_APART uint32_t count_overflows(struct pass *pass)
 {
@@ -445,8 +448,8 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
 }
 
 /*
- * Do a pass, in a handler that interrupted no bracket, or at the end of a bracket that finds mail: count overflows,
- * report samples, acknowledge, repair.  Returns the answer to the interrupt.
+ * Do a pass, in a handler that interrupted no bracket, or in a bracket that reads its mail: count overflows, report
+ * samples, acknowledge, do due work, repair.  Returns the answer to the interrupt.
  */
 static enum upmu_pmi handle_overflows(struct pass *pass)
 {
@@ -509,9 +512,10 @@ static UPMU_APART bool has_doubt(struct pass *pass)
 }
 
 /*
- * Do the work of a handler that has interrupted a bracket.  Counters with an overflow or a doubt are stopped; of the
- * engine's data nothing is stored but the mailbox, cpu->expected and bank.stopped.  A later write of the bracket may
- * start a stopped counter again; the end of the bracket stops it before it reads.
+ * Do the work of a handler that has interrupted a bracket.  If a counter has overflowed, or there is a doubt, counters
+ * are stopped in hardware.  Sessions, tallies, shadows and the plan are not changed: of the engine's data the mailbox,
+ * cpu->expected and bank.stopped are, and what counts accesses and interrupts.  A later write of the bracket may start
+ * a stopped counter again; the end of the bracket stops it before it reads.
  */
 static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
 {
@@ -535,8 +539,9 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         mail->pending = 1;
     }
     /*
-     * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  It is
-     * noted, too: a counter whose overflow is being taken may have been loaded, and have overflowed once more.
+     * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  The
+     * overflow is noted all the same: a counter whose overflow is being taken may have been loaded, and have overflowed
+     * once more.
      */
     mail->answered |= pass->passed | flagged;
     pass->expected = pass->expected || ((pass->passed | flagged) & known);
@@ -627,7 +632,10 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    /* The CPU sleeps or has left.  Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
+    /*
+     * The CPU sleeps, has left or was never initialised.  Use the CPU and its port alone: the machine and the PMU that
+     * it had may be gone.
+     */
     if (!cpu->meter.live)
         return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
                                                                                       : UPMU_PMI_NOT_OURS;
@@ -686,5 +694,3 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 }
 
 #endif
-
-/* ---- Polls ---- */

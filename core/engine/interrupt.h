@@ -6,20 +6,22 @@
 #include "core/engine/session_core.h"
 
 /*
- * Do the work that handlers left when they interrupted this bracket.  Counters that they stopped stay stopped until
- * upmu_interrupt_end().  Returns whether sessions wait for which a place may be searched now.
+ * Do the work that handlers left when they interrupted this bracket, or that a poll asked for.  Counters that handlers
+ * stopped run again after upmu_interrupt_end() at the latest.  Returns whether sessions wait for which a place may be
+ * searched now.
  */
 bool upmu_interrupt_read_mail(struct upmu_meter *meter);
 
 /*
- * After upmu_interrupt_read_mail(): let those counters that handlers stopped run again that still run for a session, or
- * are unowned.
+ * At the end of a handler, and of a bracket that has read mail: let those counters that handlers stopped run again that
+ * still run for a session, or are unowned.
  */
 void upmu_interrupt_end(struct upmu_meter *meter);
 
 /*
  * Read the mail for the last time, at the end of a bracket that has read it too often.  Meanwhile other interrupts are
- * answered STALE, and leave no mail.  Their overflows are found with the next call or interrupt.
+ * answered STALE, and leave no mail.  Their overflows are found by the next poll or interrupt, or when their sessions
+ * leave.
  */
 void upmu_interrupt_finish(struct upmu_meter *meter);
 
@@ -36,7 +38,7 @@ enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
  */
 void upmu_interrupt_raise(struct upmu_meter *meter);
 
-/* Has a handler left mail for this meter?  A unit never has mail. */
+/* Is there mail for this meter, of a handler or a poll?  A unit never has mail. */
 static inline bool upmu_interrupt_mail(const struct upmu_meter *meter)
 {
     return UPMU_SAMPLING && meter->cpu && meter == &meter->cpu->meter && meter->cpu->mail.pending;

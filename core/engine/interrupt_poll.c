@@ -66,8 +66,8 @@ static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
 }
 
 /*
- * Set a counter to 0 long before its end, where it would stop: the boxes of its unit together have counted 2^46.
- * Returns false where a register faulted.
+ * Set a counter to 0 long before its end, where it would stop: the boxes of its unit together have counted 2^46 or
+ * more.  Returns false where a register faulted.
  */
 static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {

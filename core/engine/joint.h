@@ -60,7 +60,9 @@ enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_jo
 
 /*
  * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where an event
- * has no other counter, or its events share more than counters with other sessions.
+ * has no other counter; where the session may share more than counters with others, as an event has a payload register,
+ * or the PMU is a unit's, has a domain or is paired, or has not all enable bits in one dense register; or where the
+ * problem has no room.
  */
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);
@@ -74,7 +76,7 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 /* Store in a tally the counters and the way of a result. */
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result);
 
-/* The event of a tally has no place any more. */
+/* Note in a tally that its event has no place any more. */
 static UPMU_INSIDE void upmu_joint_forget(struct upmu_tally *tally)
 {
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);

@@ -96,7 +96,7 @@ static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 
     if (pmu->backend->take_over)
         pmu->backend->take_over(pmu, &image);
-    if (!UPMU_FIRMWARE && pmu->backend->records) /* else the records of these counters would go on, to any memory */
+    if (!UPMU_FIRMWARE && pmu->backend->records) /* end their records, which a former kernel sends to its memory */
         (void)pmu->backend->records(pmu, meter->bank.found, &image);
     keep_own(meter, &image, mine, alone);
     if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, 0))
@@ -156,9 +156,10 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 #if UPMU_SUSPEND || UPMU_UNCORE
 
 /*
- * Start or stop the clock of the thread that runs on a CPU, if sessions need it.  The time of sessions with a limit is
- * not the clock's.  So before the start those are linked that came while the CPU slept; and before the stop it
- * becomes unknown for which time others were passed over, because sleep is no enabled time.
+ * Start or stop the clock of the thread that runs on a CPU, if sessions need it.  Sessions with a limit have no time by
+ * this clock.  So before a start the sessions are linked that came while the CPU slept; if the thread's lists are held
+ * elsewhere, those with a limit are noted as passed over.  Before a stop the time of the sessions that are not linked
+ * becomes unknown if they have a limit, because sleep is no enabled time.
  */
 static void turn_clock(struct upmu_meter *meter, bool runs)
 {
@@ -192,8 +193,8 @@ void upmu_life_end(struct upmu_meter *meter)
 #if UPMU_SUSPEND || UPMU_UNCORE
 
 /*
- * Restore all registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
- * take that for the firmware's.  Returns false where a register faulted.
+ * Restore the registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
+ * take that for the firmware's.  Returns false where a register faulted, or a box of a unit is gone.
  */
 static bool return_registers(struct upmu_meter *meter)
 {
@@ -312,8 +313,8 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
 #define VERIFY_ATTEMPTS 16u
 
 /*
- * Compare all registers with the shadow.  If one differs that belongs to a single counter on which no session runs,
- * that counter is foreign from now on.
+ * Compare each known register with the shadow, up to the first that differs.  If that belongs to a single counter on
+ * which no session runs, the counter is foreign from now on.
  */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 {

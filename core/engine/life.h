@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The life of a meter: take-over, sleep, and changes of its registers by other software.  All functions: inside a local
- * bracket.
+ * bracket; upmu_life_take_over() also in upmu_cpu_init(), which has none.
  */
 #ifndef UPMU_CORE_LIFE_H
 #define UPMU_CORE_LIFE_H
@@ -10,8 +10,9 @@
 
 /*
  * Take the PMU over, the common part of init and resume: read the registers, leave counters that are in use alone,
- * close all others.  Shared registers are unknown afterwards: other CPUs may claim them.  Returns UPMU_OK,
- * UPMU_ERR_PORT where a register faulted, or UPMU_ERR_NO_PMU where writes have no effect.
+ * close all others (shared ones only if no other CPU of the domain is at work).  Shared registers are unknown
+ * afterwards: other CPUs may claim them.  Returns UPMU_OK, UPMU_ERR_PORT where a register faulted, or UPMU_ERR_NO_PMU
+ * where writes have no effect.
  */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 
@@ -25,8 +26,8 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
 
 /*
  * Clear the registers of a CPU's PMU and forget them, also those that the firmware used, whose counters are free then.
- * Kept are registers of counters that the host reserved, and those that other CPUs of the domain share.  Returns
- * UPMU_OK, UPMU_ERR_STATE (a session runs on a counter, or a feature of the CPU runs, such as IBS) or UPMU_ERR_PORT (a
+ * Kept are registers of counters that the host reserved, and shared registers while another CPU of the domain is at
+ * work.  Returns UPMU_OK, UPMU_ERR_STATE (a session runs on a counter, or an IBS unit runs) or UPMU_ERR_PORT (a
  * register faulted).
  */
 enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused);
@@ -35,8 +36,8 @@ enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused);
 
 /*
- * Compare the registers with the shadow.  Returns UPMU_OK if all are equal; UPMU_ERR_CHANGED if one differs, which
- * becomes unknown, and its counter foreign if no session runs there; UPMU_ERR_PORT if one could not be read;
+ * Compare the known registers with the shadow.  Returns UPMU_OK if all are equal; UPMU_ERR_CHANGED if one differs,
+ * which becomes unknown, and its counter foreign if no session runs there; UPMU_ERR_PORT if one could not be read;
  * UPMU_ERR_BUSY if handlers interrupted each of 16 attempts.
  */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused);

@@ -16,7 +16,7 @@
 
 /*
  * Check that the port has the mandatory hooks, and irq_save and irq_restore both or neither.  If not, machine->why
- * names the hook that is missing.  In a build with a static port the compiler checks that.
+ * names the hook that is missing.  With a static port the compiler reports a mandatory hook that is missing.
  */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {
@@ -104,8 +104,8 @@ static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *
 {
     struct reader *reader = context;
     /*
-     * Where a fault is not safe, read only what CPUID promises, and under a hypervisor nothing: it may fault even on
-     * that.
+     * Where a fault is not safe, read only what CPUID promises, and under a hypervisor nothing: even a promised
+     * register may fault there.
      */
     bool may = reader->port->msr_faults_are_safe || (promised && !reader->detection.hypervisor);
     bool read = may && port_rdmsr(reader->port, msr, out_value);

@@ -36,8 +36,8 @@ static inline unsigned upmu_machine_index(const struct upmu_machine *machine, un
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter);
 
 /*
- * Publish the PMU of a CPU whose take-over has succeeded: from now on sessions and guests on all CPUs find it,
- * complete.  A published PMU is never withdrawn, because others keep its address.
+ * Publish the PMU of a CPU that was taken over, or that ignores writes: from now on sessions and guests on all CPUs
+ * find it, complete.  A published PMU is never withdrawn, because others keep its address.
  */
 void upmu_machine_publish(struct upmu_machine *machine, const struct upmu_pmu *pmu);
 

@@ -25,10 +25,7 @@ static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
     return UPMU_FIRMWARE ? meter->firmware | meter->watchdog | meter->foreign : 0;
 }
 
-/*
- * Is the meter a unit's, not a CPU's?  False for a CPU without a PMU.  A CPU's meter is the first member of its
- * upmu_cpu.
- */
+/* Is the meter a unit's, not a CPU's?  False for a CPU without a PMU. */
 static inline bool upmu_meter_is_unit(const struct upmu_meter *meter)
 {
     return UPMU_UNCORE && meter->pmu && meter->pmu->index >= UPMU_UNIT_PMU;
@@ -54,8 +51,8 @@ void upmu_meter_log(const struct upmu_meter *meter, const char *line);
 
 /*
  * Note that `overflows` overflows were found at `now_ns`, or are possible on counters that sessions lose.  For each an
- * interrupt of this CPU may still come, which the handler answers UPMU_PMI_STALE.  To be called before the overflow is
- * removed from the counter or its status.  Nothing is done for a unit.
+ * interrupt of this CPU may still come, which the handler answers UPMU_PMI_STALE.  A local call does this before the
+ * overflow is removed from the counter or its status.  Nothing is done for a unit.
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns);
 
@@ -67,7 +64,7 @@ uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tal
 
 /*
  * Give these counters a tag: they hold the value of the event with this tag.  Tag 0: they hold no event's value, and
- * are loaded before they run again.
+ * the next event on them begins anew.
  */
 void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 

@@ -166,8 +166,8 @@ struct these {
 };
 
 /*
- * Stop and start by one plan what can be: stop the running sessions of this meter, and start those that have a valid
- * placement.  If any session waits on this meter, nothing is changed.
+ * Stop and start by one plan as many of `these` as can be: stop the running sessions of this meter, and start those
+ * that have a valid placement.  If any session waits on this meter, or the meter sleeps, nothing is changed.
  */
 static void change_at_once(struct upmu_meter *meter, const struct these *these)
 {

@@ -19,7 +19,7 @@
 
 /*
  * Returns the counters whose overflow would write a record to memory (PEBS) or reload them, as a former kernel has set
- * it up.  `image` gets the steps that end this.
+ * it up.  `image` gets the steps that end this, and a trace of branches to memory.
  */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
 {
@@ -114,8 +114,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 /*
  * Before the host gets shared counters: make those idle that upmu has used, on this CPU or on one that has left.  Else
  * a value of upmu's, in a counter that the host never programs, would be taken for the host's at the end.  A counter is
- * left as it is if it runs, if another CPU has claimed it, or if its select is neither upmu's last value nor that of a
- * CPU that has left: the host, or another CPU, has programmed it.  Returns false where a register faulted.
+ * left as it is if it runs, if another CPU has claimed it, or if no CPU that used it has left and its select is not
+ * what this CPU wrote last: the host, or another CPU, has programmed it.  Returns false where a register faulted.
  */
 static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
 {
@@ -173,8 +173,8 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     for (uint32_t rest = firmware; rest; rest &= rest - 1u)
         upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     /*
-     * If a CPU could not close such a counter when it left: the counter is the host's now, and no CPU of the domain
-     * closes it.
+     * A CPU that left may have failed to close such a counter.  From now on the counter is the host's, and no CPU of
+     * the domain is to close it.
      */
     if (upmu_meter_domain(meter))
         __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
@@ -226,7 +226,7 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     (void)unused;
     records = records_of(meter, &image);
     /*
-     * Counters that the host has reserved are its own, though a watchdog that ran on while upmu was away was taken for
+     * Counters that the host has reserved are its own, also where take-over found its watchdog running and took it for
      * the firmware's.  A counter is closed before the steps of `image` end its records: else an unexpected interrupt
      * may come.
      */

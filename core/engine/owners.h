@@ -25,7 +25,7 @@ void upmu_owners_notice(struct upmu_meter *meter);
 /* Make counters foreign: other software uses them, and may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
-/* Let counters be the firmware's or foreign no more: their registers are about to be cleared. */
+/* Let counters be the firmware's or foreign no more: the library is clearing their registers, or has stopped them. */
 void upmu_owners_free(struct upmu_meter *meter, uint32_t counters);
 
 #else

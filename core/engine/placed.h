@@ -11,8 +11,8 @@
 /*
  * Return the kind of CPU that a placement made on this meter is for, as a number that is never 0.  Two CPUs are of one
  * kind if they have the same PMU and the same answer to: is meter->thread 0?  A backend renders registers differently
- * only for these (UPMU_RENDER_THREAD1).  AMD's numbers of cores (meter->thread) serve claims alone: a placement is good
- * on each core.
+ * only for these (UPMU_RENDER_THREAD1).  AMD's numbers of cores (meter->thread) serve claims alone, so number 0 is a
+ * kind of its own there without need.
  */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {

@@ -18,7 +18,7 @@
 #include "core/engine/unit_core.h"
 
 enum place_mode {
-    PLACE_ALONE,  /* could the session run on an idle PMU?  Nothing is stored */
+    PLACE_ALONE,  /* could the session run on an idle PMU?  Only a place on counters that never stop is stored */
     /*
      * could the session run if all sharing sessions left?  The place is stored, unless running events would have to
      * move
@@ -45,7 +45,7 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* Store a new place in the tally of an event that does not run, or of a session whose events are being moved. */
+/* Store a new place in the tally of an event that does not run. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*
@@ -136,9 +136,9 @@ static void end_moves(struct upmu_meter *meter)
 
 /*
  * Move the running events whose place differs in the solution: their sessions are on both sides of one plan, which is
- * carried out here.  Their former counters are free afterwards.  If every event can move without a gap (moves_alone()),
- * all do.  `count`: the first requests of `joint`, which run.  Returns false where the plan has no room: nothing has
- * moved.
+ * carried out here.  Their former counters are free afterwards.  If there are at most UPMU_PARTS moves, each of which
+ * is possible without a gap (moves_alone()), all are made so.  `count`: the first requests of `joint`, which run.
+ * Returns false where the plan has no room: nothing has moved.
  */
 static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, unsigned count)
 {
@@ -348,7 +348,10 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     /* While a counter that a static session left runs on, load nothing: the start takes it over or closes it. */
     if (meter->unowned)
         return UPMU_OK;
-    /* The sequence overwrites all counters.  None runs here: on such a PMU the caller loads nothing while one does. */
+    /*
+     * The sequence overwrites all general counters.  None runs here: on such a PMU the caller loads nothing while one
+     * does.
+     */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
         upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
         return upmu_session_fault(meter, session);

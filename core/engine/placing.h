@@ -25,8 +25,8 @@ enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_sessi
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
- * Note a place beside no other session for a session that waits: it comes without a search when these counters are
- * free.  `spared`: counters that the place leaves to other sessions, if possible.
+ * Note a place beside no other session for a session that waits: the session comes without a search when the counters
+ * of that place are free.  `spared`: counters that the place leaves to other sessions, if possible.
  */
 void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared);
 
@@ -51,8 +51,9 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
 enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Make the registers of counters that do not run idle, and remove the tags of these counters; they are unowned no more.
- * Counters that other CPUs of a domain share are left as they are.  Returns false where a register faulted twice.
+ * Make the registers of counters on which no session runs idle, and remove the tags of these counters; they are unowned
+ * no more.  Counters that other CPUs of a domain share are left as they are.  Returns false where a register faulted
+ * twice.
  */
 bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters);
 

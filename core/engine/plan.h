@@ -71,8 +71,9 @@ static inline bool upmu_plan_fits(const struct upmu_meter *meter, const struct u
 }
 
 /*
- * Add a session that comes with `set`, for which upmu_plan_fits() is true, and claim those of its registers that CPUs
- * share.  Returns false: the plan has no room, another CPU has the claim, or a handler makes the plan and may claim
+ * Add a session that comes with `set`, and claim those of its registers that CPUs share.  A set with events has a
+ * program, and after the plan its counters are free and its placement is valid, as upmu_plan_fits() or the caller has
+ * found.  Returns false: the plan has no room, another CPU has the claim, or a handler makes the plan and may claim
  * nothing.
  */
 bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);

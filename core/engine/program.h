@@ -11,21 +11,22 @@
 
 /* Bits of upmu_program.flags.  Each tells something of the events of the set. */
 /*
- * no event needs a register that events of other sets may need, too, and the session need not run alone: the placement
- * is valid wherever its counters are free
+ * no event needs a register that events of other sets may need, too, none is precise, and the session need not run
+ * alone: the placement is valid wherever its counters are free
  */
 #define UPMU_PROGRAM_FREE 1u
 #define UPMU_PROGRAM_WRAPS 2u /* the count of at least one event wraps at the width of its counter */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow of an event also stores or resets counts of other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* an erratum's sequence is written before any register of the set that differs */
 #define UPMU_PROGRAM_RECORDS 32u /* an event's records have values or an id, or its overflows send messages */
-/* an event is a cascade or a metric, has two counters, its count can fall, or its counter can stand still */
+/* an event is a cascade, a metric or precise, has two counters, its count can fall, or its counter can stand still */
 #define UPMU_PROGRAM_ODD 64u
 #define UPMU_PROGRAM_PRECISE 128u /* an event samples precisely: no program with this flag has UPMU_PROGRAM_FREE */
 
 /*
- * Does the overflow of an event interrupt?  Only if the port has interrupts, the event's count does not wrap at its
- * counter's width, and the event samples or the PMU has a status register.
+ * Does an overflow of the event's counter request an interrupt?  Only if the port has interrupts, the event is not
+ * precise and its count does not wrap at its counter's width, and if the event samples or the PMU has a status
+ * register.
  */
 bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu *pmu, const struct upmu_tally *tally);
 
@@ -36,8 +37,9 @@ bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 /*
- * May the set run with its compiled program?  It is compiled for this kind of CPU, no session or other software blocks
- * its counters, and its placement is valid beside these co-runners, of which none runs alone.
+ * May the set run with its compiled program?  It is compiled for this kind of CPU, its counters are not blocked for
+ * sessions (upmu_meter_blocked()), and its placement is valid beside these co-runners, of which none runs alone.  If an
+ * event is precise, the CPU has memory for records.
  */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 
