@@ -26,7 +26,7 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_OMR2 8u
 #define UPMU_X86_RESOURCE_OMR3 9u
 #define UPMU_X86_PAYLOADS 10u
-#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3; its value: USR and OS bits */
+#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3; the resource's value: the USR and OS bits */
 
 /* Bits of upmu_event.flags. Bits 3:0 are the resource of the payload (UPMU_X86_RESOURCE_…). */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu

@@ -57,7 +57,7 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 /* Meanings of the second word of an event (config1). */
 enum upmu_p4_second {
     UPMU_P4_ALONE,    /* there is no second word */
-    UPMU_P4_PARTNER,  /* the other ESCR of the same part must have it */
+    UPMU_P4_PARTNER,  /* value for the other ESCR of the hardware unit that counts the event */
     UPMU_P4_UPSTREAM, /* tags the counted uops: its ESCR needs an enabled counter */
     UPMU_P4_INITIATOR /* it starts a cascade */
 };

@@ -39,7 +39,7 @@
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
 
-/* An overflow with which whole periods were lost counts as this many. */
+/* An overflow that lost whole periods counts as this many overflows against the limit that throttles. */
 #define THROTTLE_LOSS 64u
 
 struct pass {

@@ -97,7 +97,7 @@ struct place_search {
 struct placement {
     const struct upmu_place_input *input;
     uint64_t contested; /* bit n: resource n is needed with several values */
-    uint64_t helped;    /* bit n: a helper is served by a counter at resource n */
+    uint64_t helped;    /* bit n: a counter that uses resource n can do the work of a helper, which needs none then */
     uint32_t helpers;   /* mask of the requests that have an option with a helper */
     uint32_t served;    /* bit n: requests outside of this input serve the helpers of pair n (for tools/cmd) */
 

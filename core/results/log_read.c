@@ -328,8 +328,9 @@ static bool records_sound(const struct upmu_log_reader *reader)
 }
 
 /*
- * Begin to read a log: check its head. Store in reader->first_check the check that the first record has, and the check
- * computed from the first record's bytes: if one of them is damaged, the checks of later records agree with the other.
+ * Begin to read a log: check its head. The check of each later record is computed from that of the first, too. Store in
+ * reader->first_check the check that the first record states and the one that its bytes give: if one of these is
+ * damaged, later records fit the other.
  */
 static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {

@@ -165,8 +165,8 @@ static uint32_t *mask_of(struct upmu_guest *guest, unsigned what)
 }
 
 /*
- * Set or clear bits of a mask of counters. Before overflow flags are cleared, overflows until now are found. Counters
- * whose bit in another mask changes become dirty.
+ * Set or clear bits of a register with one bit for each counter. Before overflow flags are cleared, overflows until now
+ * are found. Counters whose enable or interrupt bit changes are programmed anew before the guest runs on (`dirty`).
  */
 static void write_mask(struct upmu_guest *guest, unsigned what, uint32_t counters)
 {

@@ -19,7 +19,7 @@
 #define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
 #define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
 #define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
-/* AMD: the bits guest-only and host-only of a select. A guest of Intel's door cannot set them. */
+/* AMD: the bits guest-only and host-only of a select. A guest with Intel's PMU cannot set them. */
 #define GUEST_SELECT_MODES (UINT64_C(3) << 40)
 
 /*
@@ -146,7 +146,7 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU Intel's for Intel's door, and AMD's (or Hygon's) for one of AMD's doors? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
-/* Can each entry of the filter match an event of this door? On Intel's door an entry with bits 35:32 cannot. */
+/* Can each entry of the filter match an event of a guest that has this vendor's PMU? Intel's events lack bits 35:32. */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
 /* ---- guest_shape.c, guest_range.c: what CPUID shows, and the MSRs that are answered ---- */

@@ -106,7 +106,7 @@ struct upmu_bank {
     /* P6: a bit of selects that is in the shadow alone, and notes that the counter is open; else 0 */
     uint64_t own_gate;
     uint64_t value_bits;           /* mask of the bits that a counter's value has, if it is the same for all; else 0 */
-    /* mask: counters of other software (host, or foreign), which may change their bits of registers at any time */
+    /* mask: counters that other software has, by an agreement with the host or without: it may write their registers */
     uint32_t others;
     /* mask: counters that a handler has stopped in the hardware, while the shadow still has them open */
     uint32_t stopped;
@@ -304,7 +304,7 @@ struct upmu_meter {
     /* private */
     struct upmu_counter_slot slot[UPMU_COUNTERS]; /* by counter: the event that runs on it, and the tag of its value */
     struct upmu_plan plan;                       /* the plan that is being made or carried out */
-    uint32_t stamps;                             /* number of placements that were given a stamp on this meter */
+    uint32_t stamps;                             /* number of placements made on this meter (see upmu_set.stamp) */
     uint32_t tickets; /* the ticket that a session got last on this meter; tickets count from 1 */
 #if UPMU_WORLDS
     /* masks: counters of running sessions of world HOST [0], of world GUEST [1]; of both worlds: in neither */

@@ -13,7 +13,8 @@
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */
-    uint32_t generation; /* number of claims parked or released so far: a session that waits may have a place since */
+    /* how often so far a CPU has given up a counter of the domain: sessions that wait for one may have a place since */
+    uint32_t generation;
     /* private */
     uint32_t cpus; /* mask of numbers: bit i is set if number i of the domain was given to a CPU */
     uint32_t live; /* mask of numbers: bit i is set while CPU number i has taken over its PMU */

@@ -28,7 +28,7 @@ struct upmu_unit_search {
     uint8_t scanned;       /* 1: PCI configuration space was searched already */
     /* 1: the search is made under a hypervisor, so upmu_unit_open() tests that the unit keeps what is written */
     uint8_t guest;
-    /* by die: 1 + `where` (upmu/port.h) of the PCI function that has the number of some boxes; 0: none */
+    /* by die: 1 + `where` (upmu/port.h) of the PCI function that says how many boxes some kinds have; 0: none */
     uint16_t counts_at[8];
 };
 
