@@ -85,7 +85,8 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
 
 /*
  * Make the counters `mine` quiet: close their gates, end freezing, acknowledge old status bits, and re-arm the
- * interrupt of a CPU.  `alone`: no other CPU uses registers that it shares with this one; else these are left out.  Returns false where a register faulted.
+ * interrupt of a CPU.  `alone`: no other CPU uses registers that it shares with this one; else these are left out.
+ * Returns false where a register faulted.
  */
 static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {

@@ -10,7 +10,7 @@
 #define UPMU_LOG_HEAD_BYTES 16u   /* bytes of a log before its first record: magic (8), version (8) */
 #define UPMU_LOG_RECORD_BYTES 8u  /* bytes of a record before its body: its length in bytes (4), its kind (4) */
 #define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and its callers' addresses */
-#define UPMU_LOG_PARTS_BYTES 8u   /* bytes of a precise sample's body from its callers to the words that hardware recorded */
+#define UPMU_LOG_PARTS_BYTES 8u   /* bytes of a precise sample's body before the words of the hardware's record */
 #define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count record */
 #define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the whole record that ends a log */
 #define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record: a CRC-32 of the record */
