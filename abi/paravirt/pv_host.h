@@ -93,7 +93,7 @@ struct upmu_pv_vcpu {
     uint32_t gate;             /* mask of the slots that count, as of the last GATE */
     uint32_t refused;          /* mask of slots whose event, as the guest asked for it, was refused */
     uint32_t used;             /* mask of the counters that enabled events use */
-    uint16_t taken[UPMU_GUEST_GENERAL]; /* bits 63:48, the sequence, of the upmu_pv_wish.load that each slot took last */
+    uint16_t taken[UPMU_GUEST_GENERAL]; /* the sequence (bits 63:48) of the upmu_pv_wish.load last taken */
     uint64_t begun[UPMU_GUEST_GENERAL]; /* upmu_guest_counter.total of each slot's counter at MAP */
 };
 

@@ -102,7 +102,7 @@ struct upmu_sbi_event {
     uint32_t first;
     uint32_t last;
     uint32_t counters;    /* mask of the counters that have these events: bit n, 3 to 31, is mhpmcounter n */
-    uint64_t select;      /* mhpmevent of event `first`; that of `last`, too, is below 2^58: bits above are no event's */
+    uint64_t select;      /* mhpmevent of event `first`; that of `last`, too, is below 2^58: no event has others */
     uint64_t select_mask; /* of raw events; other rows do not use it */
 };
 
