@@ -89,7 +89,7 @@ struct upmu_pv {
 struct upmu_pv_vcpu {
     struct upmu_pv *pv;
     struct upmu_guest *guest;
-    struct upmu_pv_page *page; /* the guest's page, from MAP to UNMAP, pinned; NULL: no page is mapped */
+    struct upmu_pv_page *page; /* the guest's page, from MAP to UNMAP or fini, pinned; NULL: no page is mapped */
     uint32_t gate;             /* mask of the slots that count, as of the last GATE */
     uint32_t refused;          /* mask of slots whose event, as the guest asked for it, was refused */
     uint32_t used;             /* mask of the counters that enabled events use */

@@ -102,7 +102,7 @@ struct upmu_sbi_event {
     uint32_t first;
     uint32_t last;
     uint32_t counters;    /* mask of the counters that have these events: bit n, 3 to 31, is mhpmcounter n */
-    uint64_t select;      /* mhpmevent of event `first`; that of `last`, too, is below 2^58: no event has others */
+    uint64_t select;      /* mhpmevent of event `first`, or data of a raw event; that of `last`, too, below 2^58 */
     uint64_t select_mask; /* of raw events; other rows do not use it */
 };
 
@@ -147,7 +147,7 @@ struct upmu_sbi_config {
     bool guest;
 };
 
-/* The PMU of a hart, as S-mode sees it. The memory must stay while the hart runs S-mode. All fields are private. */
+/* The PMU of a hart, as S-mode sees it, or of a virtual CPU. The memory stays while that runs. Fields are private. */
 struct upmu_sbi_pmu {
     const struct upmu_sbi_config *config;
     uint64_t counters;   /* mask of all counters, by their numbers in calls: hardware counters, then the firmware's */

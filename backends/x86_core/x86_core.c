@@ -112,9 +112,8 @@ static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct 
  * Return the counters that former software left writing records (PEBS) or being reloaded; if `image` is not NULL, add
  * writes that end this.
  *
- * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is fixed counter n since version 5; before version 5 the bit
- * is general counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1,
- * 18.9.4).
+ * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is taken for fixed counter n since version 5; before, it is
+ * general counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1, 18.9.4).
  * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: the counters whose overflow loads this counter anew, without a status flag. CFG_C
  * bit 63: the counter writes records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.

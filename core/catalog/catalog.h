@@ -123,7 +123,7 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
 const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id);
 
 /*
- * Is a catalogue the architectural one ("ix86arch"), whose events each backend translates for its models? Context: any.
+ * Is a catalogue the architectural one ("ix86arch")? x86 backends translate its events for their models. Context: any.
  */
 bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 

@@ -135,7 +135,7 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* Returns the counters of running sessions that are to be stopped: their ring is full, or their next set is due. */
+/* Returns the counters of running sessions that are to be stopped: a report asked for that, or the next set is due. */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;

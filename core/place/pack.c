@@ -64,7 +64,7 @@ static void summarize_request(struct list *list, unsigned request)
     list->work->request[request].ease = (uint8_t)(2u * upmu_bits_count(counters) + !claims);
 }
 
-/* Store the order in which requests are packed: first those with few counters (`ease`); equal ones as in the list. */
+/* Store the order in which requests are packed: the least `ease` first; those of equal ease as in the list. */
 static void sort_requests(struct list *list)
 {
     struct upmu_pack_request *request = list->work->request;

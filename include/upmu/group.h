@@ -60,7 +60,7 @@ struct upmu_group {
 struct upmu_member {
     struct upmu_group *group;   /* the group that the member is in; NULL: none */
     struct upmu_thread *thread; /* the thread that is followed, while `group` is not NULL */
-    struct upmu_session session; /* counts the group's events in the thread; session.why explains a refusal */
+    struct upmu_session session; /* counts the group's events in the thread; session.why explains its refusals */
     struct upmu_member_state state; /* the library's */
 };
 

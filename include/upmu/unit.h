@@ -82,7 +82,7 @@ struct upmu_unit_type {
     /* bits, ORed: UPMU_UNIT_GROWING_RESET; the others are the library's backend's, and 0 in a host's own type */
     uint16_t quirks;
     uint16_t rdpmc;        /* RDPMC index of counter 0; 0xffff: none */
-    /* Offsets of registers from the box's base. */
+    /* Offsets of registers from the box's base, where no flag (UPMU_UNIT_…) gives them another meaning. */
     uint32_t control;      /* box control; with UPMU_UNIT_GLOBAL the register that enables all counters */
     uint32_t select;       /* select of counter 0 */
     uint32_t counter;      /* counter 0 */

@@ -4,7 +4,7 @@
  * interrupt: call upmu_cpu_poll() within half a counter's range (upmu/port.h, pmi_rearm).
  *
  *     upmu_linux_open()      and pass host.port to upmu_machine_init()
- *     upmu_cpu_init()        before a register's first write it is read and a line is added to the journal
+ *     upmu_cpu_init()        before a register that keeps values is first written, it is read and noted in the journal
  *     ...
  *     upmu_cpu_fini()        the library restores what it changed
  *     upmu_linux_restore()   restores registers that are still not as found; the only call in a signal handler

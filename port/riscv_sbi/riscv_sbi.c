@@ -285,7 +285,7 @@ static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *h
 
 /* ---- Registers ---- */
 
-/* Return the mask of the port's counters whose flag in scountovf says that they have overflowed since their start. */
+/* Return the mask of the port's counters whose flag in scountovf is set, but not acknowledged (`clean`). */
 static uint32_t overflows(const struct upmu_riscv_sbi_hart *hart)
 {
     unsigned long flags = 0;

@@ -146,7 +146,7 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU Intel's for Intel's door, and AMD's (or Hygon's) for one of AMD's doors? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
-/* Can each entry of the filter match an event of a guest that has this vendor's PMU? Intel's events lack bits 35:32. */
+/* Does no entry of the filter name event bits (35:32) that a guest with this vendor's PMU cannot have? */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
 /* ---- guest_shape.c, guest_range.c: what CPUID shows, and the MSRs that are answered ---- */

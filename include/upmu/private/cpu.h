@@ -105,7 +105,7 @@ struct upmu_bank {
     uint8_t direct;
     /* P6: a bit of selects that is in the shadow alone, and notes that the counter is open; else 0 */
     uint64_t own_gate;
-    uint64_t value_bits;           /* mask of the bits that a counter's value has, if it is the same for all; else 0 */
+    uint64_t value_bits;           /* mask of a counter's value, if it is the same for all but metrics; else 0 */
     /* mask: counters that other software has, by an agreement with the host or without: it may write their registers */
     uint32_t others;
     /* mask: counters that a handler has stopped in the hardware, while the shadow still has them open */

@@ -13,7 +13,7 @@
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */
-    /* how often so far a CPU has given up a counter of the domain: sessions that wait for one may have a place since */
+    /* how often so far a CPU has given up a claim of the domain: sessions that wait may have a place since */
     uint32_t generation;
     /* private */
     uint32_t cpus; /* mask of numbers: bit i is set if number i of the domain was given to a CPU */
