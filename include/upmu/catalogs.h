@@ -88,10 +88,10 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
 /*
  * Check a packed file of catalogues from outside (tools/catalog_pack.py --blob): its checksum, bounds and order, and
  * that each name leads to its event, and each event's own name back.  The file belongs to the host, and must stay
- * unchanged while a PMU uses it: later calls trust its headers.  If other bytes of the file change nevertheless, between
- * calls or during one, names and events may be wrong, but no byte outside the file is read or written.  For a file that
- * other software can write (a program, a mapped file) use upmu_catalog_copy().  The check of a file of 10,000 names takes about ten
- * milliseconds, and 2 KiB of stack.
+ * unchanged while a PMU uses it: later calls trust its headers.  If other bytes of the file change nevertheless,
+ * between calls or during one, names and events may be wrong, but no byte outside the file is read or written.  For a
+ * file that other software can write (a program, a mapped file) use upmu_catalog_copy().  The check of a file of
+ * 10,000 names takes about ten milliseconds, and 2 KiB of stack.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (damaged, no such file, or more than 16 MiB); UPMU_ERR_VERSION (for another version
  * of upmu); UPMU_ERR_COMPILED_OUT.
