@@ -60,8 +60,8 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
 }
 
 /*
- * Where a close can lose a carry, upmu_special_before_close() or end_throttling() has folded the counter just before
- * the close: the rest is below 2^32.  The close of upmu_reconcile_repair(), after a fault, has no such fold before it.
+ * Where a close can lose a carry, the counter was folded just before the close (upmu_special_before_close(),
+ * fold_failed(), end_throttling()): the rest is below 2^32.
  */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
 {

@@ -16,7 +16,7 @@
 
 /*
  * Check that the port has the mandatory hooks, and irq_save and irq_restore both or neither.  If not, machine->why
- * names the hook that is missing.  With a static port the compiler reports a mandatory hook that is missing.
+ * names the hook that is missing.  In a build with a static port the compiler checks that.
  */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {

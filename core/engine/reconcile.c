@@ -464,6 +464,21 @@ static void fail_session(struct upmu_meter *meter, struct upmu_session *session,
     meter->corunners -= upmu_active(session)->program.placement;
 }
 
+/*
+ * Before a close that can lose carries: fold those of these counters that hold their event's value, so that less than
+ * 2^32 is left for take_failed().  A counter that cannot be read now: `hole` of its event is set.
+ */
+static UPMU_APART void fold_failed(struct upmu_meter *meter, uint32_t counters, uint64_t now_ns)
+{
+    for (; counters; counters &= counters - 1u) {
+        unsigned counter = upmu_bits_lowest(counters);
+        struct upmu_tally *tally = upmu_meter_on(meter, counter);
+
+        if (tally && meter->slot[counter].tag == tally->tag && !upmu_count_add(meter, tally, now_ns))
+            upmu_count_mar_one(tally);
+    }
+}
+
 /* Return the mask of all counters of those running sessions that have a counter in `failed`. */
 static uint32_t find_concerned(const struct upmu_meter *meter, uint32_t failed)
 {
@@ -485,6 +500,8 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->running &= ~closing;
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
+    if (upmu_count_adds_first(meter))
+        fold_failed(meter, closing, now_ns);
     if (!upmu_meter_is_free(meter)) /* a counter that never stops (a free PMU) has no gate to close */
         close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {

@@ -18,6 +18,9 @@
 #define UPMU_STATIC_irq_restore 0
 #define upmu_static_irq_restore (port)->irq_restore
 #endif
+#if !UPMU_STATIC_irq_save != !UPMU_STATIC_irq_restore
+#error "a static port has both of irq_save and irq_restore, or neither (upmu/port.h)"
+#endif
 #ifndef UPMU_STATIC_rdpmc
 #define UPMU_STATIC_rdpmc 0
 #define upmu_static_rdpmc (port)->rdpmc

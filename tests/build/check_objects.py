@@ -367,6 +367,22 @@ def static_ports_compile_and_need_nothing_more():
 
 
 @check
+def static_ports_with_half_of_a_pair_are_refused():
+    """One of irq_save and irq_restore alone: what a call has disabled would stay so."""
+    pair, complaints = ("irq_save", "irq_restore"), []
+    os.makedirs("build/tests", exist_ok=True)
+    for half in ("",) + pair:
+        header = f"build/tests/static_port_half_{half or 'none'}.h"
+        with open(header, "w", encoding="ascii") as file:
+            file.write(static_port_of(pair).replace(f"UPMU_STATIC_{half} 0", f"UPMU_STATIC_{half} 1"))
+        code, output = run(["gcc"] + FREESTANDING + ["-w", "-fsyntax-only", "-DUPMU_PORT_STATIC=1",
+                                                     f'-DUPMU_PORT_HEADER="{header}"', "core/engine/machine.c"])
+        if half and "irq_restore, or neither" not in output or not half and code:
+            complaints.append(f"{half}: {output[-600:]}")
+    return complaints
+
+
+@check
 def headers_with_types_of_wrong_sizes_are_refused():
     """A kernel's own stdint.h, whose uint64_t has 32 bits; a bool that is a char; and headers that are right."""
     right = {"stdint.h": "".join(f"typedef __{name.upper()}_TYPE__ {name}_t;\n" for name in

@@ -309,6 +309,38 @@ static void a_load_that_faults_after_a_lost_carry_is_made_up_for(void **state)
             }
 }
 
+/*
+ * The load of a sampling counter faults, and the session is stopped.  Catches: of what its other event has counted
+ * since the last fold, multiples of 2^32 are lost, in a count that is EXACT.
+ */
+static void a_fault_costs_no_multiples_of_2_32(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        struct upmu_sampling sampling = {.period = 2000000000};
+        struct upmu_count count;
+        uint64_t ran = 0;
+
+        set_up(all[p]);
+        assert_int_equal(upmu_set_add(&f.sessions[0].set, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], sizeof f.rings[0]), UPMU_OK);
+        attach(0, 0);
+        start(0);
+        f.sim.fault_address = 0x300 + f.sessions[0].set.tally[1].counter;
+        for (unsigned i = 0; i < 20 && f.sessions[0].state == UPMU_SESSION_RUNNING; i++, ran += UINT64_C(1) << 30)
+            run(0, UINT64_C(1) << 30);
+        f.sim.fault_address = 0;
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED, p);
+        assert_compare(ran, >, UINT64_C(2) << 32, p);
+        count = host_count(&f.sessions[0], 0);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT, p);
+        assert_compare(count.value, <=, ran, p);
+        assert_compare(count.value, >, ran - (UINT64_C(1) << 30), p);
+        tear_down();
+    }
+}
+
 /* Intel 249199, N15: a write of an enabled counter is lost; the model calls it a violation, too. */
 static void counters_are_loaded_while_they_are_closed(void **state)
 {
@@ -1146,6 +1178,7 @@ int main(void)
         cmocka_unit_test(a_lost_carry_costs_no_sample),
         cmocka_unit_test(a_lost_carry_of_an_event_that_was_set_back_costs_no_sample),
         cmocka_unit_test(a_load_that_faults_after_a_lost_carry_is_made_up_for),
+        cmocka_unit_test(a_fault_costs_no_multiples_of_2_32),
         cmocka_unit_test(counters_are_loaded_while_they_are_closed),
         cmocka_unit_test(an_interrupt_is_answered_once),
         cmocka_unit_test(what_a_fault_left_running_is_silenced),
