@@ -48,14 +48,15 @@ static inline bool upmu_plan_has_room(const struct upmu_meter *meter, unsigned p
 
 /*
  * Add a running session to those that leave, and remove its stamp from plan.corunners.  Returns false where the plan
- * has no room (upmu_plan_has_room()).
+ * has no room (UPMU_PARTS sessions leave already).  For a session with an empty set ask upmu_plan_has_room() before,
+ * unless the plan is new.
  */
 static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_plan *plan = &meter->plan;
     const struct upmu_program *program = &upmu_active(session)->program;
 
-    if (!upmu_plan_has_room(meter, plan->outs, session->counters))
+    if (plan->outs == UPMU_PARTS)
         return false;
     plan->out[plan->outs++] = session;
     plan->leave |= session->counters;
