@@ -79,7 +79,7 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
     struct upmu_plan *plan = &meter->plan;
     struct upmu_program *program = &set->program;
 
-    if (plan->ins == UPMU_PARTS ||
+    if (!upmu_plan_has_room(meter, plan->ins, set->counters) ||
         (upmu_meter_domain(meter) && upmu_claims_share_set(meter, set) && !upmu_claims_take_set(meter, set)))
         return false;
     if (program->seen != meter->bank.version)

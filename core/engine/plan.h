@@ -36,8 +36,20 @@ static inline void upmu_plan_hook(struct upmu_plan *plan)
 }
 
 /*
+ * Has one side of a plan room beside `parts` sessions for a session that has these counters there?  On a PMU with an
+ * erratum's sequence a session with an empty set comes first or not at all.  Then upmu_plan_again() finds room for all
+ * that runs: each session has one of the counters, which are fewer than UPMU_PARTS.
+ */
+static inline bool upmu_plan_has_room(const struct upmu_meter *meter, unsigned parts, uint32_t counters)
+{
+    return parts < UPMU_PARTS &&
+           (!UPMU_PRELUDES || counters || !parts || !(meter->pmu->capabilities & UPMU_PMU_PRELUDE));
+}
+
+/*
  * Add a running session to those that leave, and remove its stamp from plan.corunners.  Returns false where the plan
- * has no room (UPMU_PARTS sessions leave already).
+ * has no room (UPMU_PARTS sessions leave already).  For a session with an empty set ask upmu_plan_has_room() before,
+ * unless the plan is new.
  */
 static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *session)
 {

@@ -317,7 +317,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     uint32_t stop, idle;
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_plan_again(meter)) {
-        /* no room: only beside sessions with empty sets, as such a PMU has fewer counters than UPMU_PARTS */
+        /* no room: never, by upmu_plan_has_room() */
         upmu_meter_fails(meter, plan->come);
         plan->sequence = 0;
     }

@@ -79,10 +79,10 @@ static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thr
     UPMU_STORE(thread->cpu, seen ? meter->cpu : NULL);
 }
 
-/* Plan a session out.  If the plan is full, it is carried out and begun anew before that. */
+/* Plan a session out.  If the plan has no room, it is carried out and begun anew before that. */
 static void plan_session_out(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if (upmu_plan_out(meter, session))
+    if (upmu_plan_has_room(meter, meter->plan.outs, session->counters) && upmu_plan_out(meter, session))
         return;
     upmu_reconcile(meter);
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);

@@ -388,7 +388,8 @@ static void expire_sets(struct upmu_meter *meter)
     }
     for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
         next = session->next_waiting;
-        if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
+        if (!upmu_sets_over(session, now_ns) || !upmu_plan_has_room(meter, meter->plan.outs, 0) ||
+            !upmu_plan_out(meter, session))
             continue;
         upmu_sets_choose(session, NULL);
     }

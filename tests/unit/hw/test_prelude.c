@@ -361,6 +361,54 @@ static void a_handler_runs_no_sequence(void **state)
     host_end(&host);
 }
 
+/*
+ * A thread has seven sessions whose active sets are empty and one that needs the sequence; a session of the CPU runs
+ * beside them.  Catches: a plan that is full of sessions without counters, so that what runs cannot be stopped and
+ * loaded again for the sequence, and sessions end with an error though no register faulted.
+ */
+static void empty_sets_leave_room_for_what_it_stops(void **state)
+{
+    static struct host host;
+    static struct upmu_session empty[7];
+
+    (void)state;
+    set_up(&host);
+    host_threads(&host, 3);
+    host_add(&host, 0, "instructions", 0);
+    host_begin(&host, &host.sessions[0]);
+    for (unsigned i = 0; i < 2; i++) { /* both get their places */
+        host_add(&host, 1 + i, i ? "branch-misses:counter=0" : "branches:counter=0", 0);
+        assert_int_equal(upmu_session_attach_thread(&host.sessions[1 + i], &host.threads[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.sessions[1 + i]), UPMU_OK);
+        host_thread_switch(&host, 0, i);
+    }
+    host_thread_switch(&host, 0, 0);
+    for (unsigned i = 0; i < 7; i++) {
+        assert_int_equal(upmu_session_init(&empty[i], &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&empty[i], &host.sets[i], 1, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.sets[i], "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&empty[i], &host.threads[1], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&empty[i]), UPMU_OK);
+    }
+    for (unsigned i = 0; i < 4; i++) { /* the seven come, leave, come and leave */
+        uint32_t before = host.cpu[0].meter.bank.accesses.prelude;
+
+        host_thread_switch(&host, 0, !(i & 1u));
+        assert_int_equal(host.sessions[0].state, UPMU_SESSION_RUNNING, i);
+        assert_int_equal(host.sessions[2 - (i & 1u)].error, UPMU_OK, i);
+        assert_int_equal(host.sessions[2 - (i & 1u)].state, UPMU_SESSION_RUNNING, i);
+        for (unsigned k = 0; k < 7; k++)
+            assert_int_equal(empty[k].state, i & 1u ? UPMU_SESSION_WAITING : UPMU_SESSION_RUNNING, i, k);
+        assert_compare(host.cpu[0].meter.bank.accesses.prelude, >, before);
+        host_run(&host, 1000);
+    }
+    assert_int_equal(host_value(&host.sessions[0], 0), 4000);
+    assert_int_equal(host_value(&host.sessions[1], 0), 1000);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_thread_exit(&host.threads[i]), UPMU_OK, i);
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -375,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_sequence_that_faults_twice_starts_nothing),
         cmocka_unit_test(a_handler_after_a_fault_of_it_counts_no_round),
         cmocka_unit_test(a_handler_runs_no_sequence),
+        cmocka_unit_test(empty_sets_leave_room_for_what_it_stops),
     };
 
     return cmocka_run_group_tests_name("prelude", tests, NULL, NULL);
