@@ -115,7 +115,7 @@ size_t upmu_text_length(const char *string)
 bool upmu_text_is(const char *bytes, size_t length, const char *string)
 {
     for (size_t i = 0; i < length; i++)
-        if (!string[i] || upmu_text_lower(bytes[i]) != string[i])
+        if (!string[i] || upmu_text_lower(bytes[i]) != upmu_text_lower(string[i]))
             return false;
     return !string[length];
 }

@@ -43,7 +43,7 @@ static inline char upmu_text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Are the `length` bytes equal to `string`, which is in lower case, if letters of either case count as equal? */
+/* Are the `length` bytes equal to `string`, if letters of either case count as equal? */
 bool upmu_text_is(const char *bytes, size_t length, const char *string);
 
 /*

@@ -391,6 +391,30 @@ static void a_cascade_begins_with_an_event_of_its_own_catalogue(void **state)
     }
 }
 
+/*
+ * A catalogue with capitals in its name is found by a PMU of that name, and by a text before "::" in any case.
+ * Catches: a text is folded and then compared with a name as the file has it.
+ */
+static void a_catalogue_with_capitals_in_its_name_is_found(void **state)
+{
+    static const char *const texts[] = {"SomeCPU::branches", "somecpu::branches", "SOMECPU::BRANCHES", "skl::branches"};
+    static struct blob blob;
+    struct upmu_pmu pmu = pmu_named("skl");
+    struct upmu_event event;
+
+    (void)state;
+    take(&blob, "skl");
+    memset(header(&blob) + FIRST_CPU, 0, 6); /* for no CPU: the name decides */
+    rename_to(&blob, "SKL");
+    assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+    rename_to(&blob, "SomeCPU");
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(upmu_event_parse(&pmu, texts[i], &event, NULL), UPMU_OK, i);
+        assert_int_equal(event.id.catalogue, upmu_catalog_number(pmu.imported), i);
+    }
+    assert_int_equal(upmu_event_parse(&pmu, "some::branches", &event, NULL), UPMU_ERR_NO_SUCH_PMU);
+}
+
 /* A PMU may take events of one kind, of the other, or of both. */
 static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
 {
@@ -683,6 +707,7 @@ int main(void)
         cmocka_unit_test(amd_and_netburst_take_catalogues_from_outside_too),
         cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),
         cmocka_unit_test(a_cascade_begins_with_an_event_of_its_own_catalogue),
+        cmocka_unit_test(a_catalogue_with_capitals_in_its_name_is_found),
         cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
         cmocka_unit_test(a_shipped_pmu_that_knows_built_in_events_alone_takes_no_file),
         cmocka_unit_test(shipped_pmus_take_events_of_both_sources),
