@@ -24,6 +24,15 @@ static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)
            event->flags == 1u << (code - UNCORE_BAND_FIRST);
 }
 
+/*
+ * Return the value of a resource as slots and found filters have it, from its bits in config1 or config2: a band's byte
+ * counts from bit 0, because events can move from band to band.
+ */
+static uint64_t value_of_resource(const struct upmu_pmu *pmu, unsigned resource, uint64_t bits)
+{
+    return pmu->quirks & UPMU_UNCORE_BANDS ? bits >> 8 * resource : bits;
+}
+
 bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                              struct upmu_alternative *out)
 {
@@ -49,7 +58,8 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
         upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
         slot->resource[slot->resource_count] = (uint8_t)resource;
         /* A resource has all its bits in config1, or all in config2: one of the two terms is 0. */
-        slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
+        slot->value[slot->resource_count++] =
+            value_of_resource(pmu, resource, (event->config1 & bits[0]) | (event->config2 & bits[1]));
     }
     return i == 0;
 }
@@ -62,8 +72,7 @@ static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 
 /*
  * Store in *out_value the value of a resource in the filter registers as take-over found them (`found`, by row), in the
- * form of upmu_slot.value; of a byte that counts a band this is the form in events that has_band() accepts. Returns
- * false: the type has no filters, or the resource has no bits in them.
+ * form of upmu_slot.value. Returns false: the type has no filters, or the resource has no bits in them.
  */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {
@@ -74,9 +83,7 @@ static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const ui
     for (unsigned i = 0; i < count; i++)
         words[i >> 1] |= (found[row + i] & uncore->type->filter_mask[i]) << 32 * (i & 1u);
     upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
-    *out_value = (words[0] & bits[0]) | (words[1] & bits[1]);
-    if (pmu->quirks & UPMU_UNCORE_BANDS)
-        *out_value >>= 8 * resource;
+    *out_value = value_of_resource(pmu, resource, (words[0] & bits[0]) | (words[1] & bits[1]));
     return count && (bits[0] | bits[1]);
 }
 

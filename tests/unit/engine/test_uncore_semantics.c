@@ -541,6 +541,7 @@ static void a_filter_of_a_counter_in_use_stays(void **state)
          0x401134, 0x20000},
         {"hsx2", "pcu", "pcu/event=0xb,filter_band0=40/", "pcu/event=0xb,filter_band0=20/", 0x40000b, 0x14},
         {"hsx2", "pcu", "pcu/event=0xb,filter_band0=40/", "pcu/event=0xb,filter_band0=20/", 0x40000d, 0x140000},
+        {"hsx2", "pcu", "pcu/event=0x80,filter_band2=40/", "pcu/event=0x80,filter_band2=20/", 0x40000d, 0x140000},
     };
 
     (void)state;
