@@ -195,7 +195,8 @@ enum upmu_status upmu_sbi_pmu_init(struct upmu_sbi_pmu *pmu, const struct upmu_s
  * minstret count it.
  *
  * A virtual CPU must be loaded, and not in its guest, or each answer is UPMU_SBI_FAILED. With Sscofpmf its counters
- * count VS-mode and VU-mode alone, less what the flags SINH and UINH exclude.
+ * count VS-mode and VU-mode alone, less what the flags SINH and UINH exclude. A
+ * match gives a counter that had no event the value 0, as the hart's counter may have the count of another vCPU.
  *
  * Context: local.
  */

@@ -229,9 +229,14 @@ static struct upmu_sbi_answer counter_info(const struct upmu_sbi_pmu *pmu, unsig
     return sbi_value((SBI_CYCLE + counter) | (counter < SBI_FIRST ? 63ul : pmu->config->width - 1ul) << 12);
 }
 
-/* Give a stopped counter an event, and on a hart make it readable for S-mode. mcycle and minstret have their event. */
+/*
+ * Give a stopped counter an event, and on a hart make it readable for S-mode. mcycle and minstret have their event. A
+ * guest's counter without an event becomes 0: another guest may have left its count there.
+ */
 static bool counter_configure(struct upmu_sbi_pmu *pmu, unsigned counter, unsigned long event, uint64_t select)
 {
+    bool is_new = !(pmu->configured >> counter & 1u);
+
     pmu->configured &= ~UPMU_BIT64(counter);
     if (is_firmware(pmu, counter)) {
         pmu->code[counter - pmu->hardware] = (uint16_t)SBI_CODE(event);
@@ -239,7 +244,8 @@ static bool counter_configure(struct upmu_sbi_pmu *pmu, unsigned counter, unsign
         pmu->select[counter] = select;
         pmu->overflowed &= ~UPMU_BIT32(counter);
         if (!csr_write(pmu, SBI_MHPMEVENT(counter), select) ||
-            (!pmu->config->guest && !csr_change(pmu, SBI_MCOUNTEREN, UPMU_BIT32(counter), 0)))
+            (pmu->config->guest ? is_new && !csr_write(pmu, SBI_MHPMCOUNTER(counter), 0)
+                                : !csr_change(pmu, SBI_MCOUNTEREN, UPMU_BIT32(counter), 0)))
             return false;
     }
     pmu->configured |= UPMU_BIT64(counter);
@@ -247,8 +253,8 @@ static bool counter_configure(struct upmu_sbi_pmu *pmu, unsigned counter, unsign
 }
 
 /*
- * Return the error of a counter that did not take its event: the firmware below a hypervisor may have no such event.
- * Then the event is taken back.
+ * Return the error of a counter that did not take its event or the value 0: the firmware below a hypervisor may have no
+ * such event. Then the event is taken back.
  */
 static enum upmu_sbi_error counter_refusal(const struct upmu_sbi_pmu *pmu, unsigned counter)
 {

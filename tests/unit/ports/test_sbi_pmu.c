@@ -521,6 +521,10 @@ static void an_event_that_the_hart_refuses_is_not_supported(void **state)
     assert_int_equal(hart.writes, 2);
     assert_false(upmu_sbi_pmu_csr(&pmu, 0xc03, &value));
     assert_int_equal(call_six(3, 3, 1, 0, 0, 0).error, UPMU_SBI_INVALID_PARAM);
+    hart.fails = 2; /* the write of the value 0: the guest gets no counter with another guest's count */
+    assert_int_equal(call_six(2, 0, 8, 6, 1, 0).error, UPMU_SBI_NOT_SUPPORTED);
+    assert_int_equal(hart.event[3], 0);
+    assert_false(upmu_sbi_pmu_csr(&pmu, 0xc03, &value));
     assert_int_equal(call_six(2, 0, 8, 6, 1, 0).error, 0);
 }
 
