@@ -63,7 +63,7 @@ bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level)
 
 /* ---- perf_names.c: encode the type and config of attributes as an event of a PMU ---- */
 
-#define UPMU_PERF_TEXT 96 /* bytes of the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
+#define UPMU_PERF_TEXT 160 /* bytes of the longest text, the path of an event of a unit, and its final 0 */
 
 /* A text that is put together piece by piece; `bytes` ends with a 0. */
 struct upmu_perf_text {
@@ -85,6 +85,7 @@ bool upmu_perf_is_hybrid(const struct upmu_perf *perf);
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
+void upmu_perf_text_add_digits(struct upmu_perf_text *text, int64_t value);
 
 /*
  * Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL: the
@@ -94,6 +95,68 @@ int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *at
 
 /* Return the negative errno for a status, or 0 for UPMU_OK. */
 int upmu_perf_errno(enum upmu_status status);
+
+/* ---- perf_unit.c: units outside the cores ---- */
+
+/* Is an event counted by a unit outside the cores? */
+bool upmu_perf_is_unit(const struct upmu_perf_event *event);
+
+/*
+ * Check the attributes of an event of a unit, find the unit that counts it, and encode it.  Returns 0; -ENOENT: no PMU
+ * has this type; -EINVAL: units count no tasks, do not sample and exclude nothing, or the CPU has no such unit, or the
+ * unit no such event.
+ */
+int upmu_perf_unit_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr,
+                         struct upmu_perf_event *event);
+
+/* Bind a session to the unit of an event. */
+enum upmu_status upmu_perf_unit_attach(struct upmu_session *session, const struct upmu_perf_event *event);
+
+/* Are two hardware events counted by different units, or one by a unit and one by a CPU? */
+bool upmu_perf_unit_differs(const struct upmu_perf_event *event, const struct upmu_perf_event *other);
+
+/* Return the PMU of an open unit. */
+const struct upmu_uncore_pmu *upmu_perf_unit_pmu(const struct upmu_unit *unit);
+
+/*
+ * Return the unit at a place in upmu_perf.units if it is the first one of its PMU, whose type is UPMU_PERF_TYPE_UNIT +
+ * `index`; else NULL.
+ */
+const struct upmu_unit *upmu_perf_unit_first(const struct upmu_perf *perf, unsigned index);
+
+/* Does a CPU drive a unit of the PMU that has this first unit? */
+bool upmu_perf_unit_is_driven(const struct upmu_perf *perf, const struct upmu_unit *first, unsigned cpu);
+
+/* Is a unit one of readings of the CPU, which Linux names without a prefix: energy, residencies, registers of CPUs? */
+bool upmu_perf_unit_is_reading(const struct upmu_unit *unit);
+
+/* Write the name of a unit's PMU, which is that of its folder. */
+void upmu_perf_unit_name(const struct upmu_perf *perf, const struct upmu_unit *unit, struct upmu_perf_text *out_name);
+
+/* ---- perf_folder.c: folders of PMUs ---- */
+
+/* A folder of a PMU. */
+struct upmu_perf_folder {
+    const struct upmu_perf *perf;
+    upmu_perf_emit *emit;
+    const struct upmu_pmu *pmu;
+    const struct upmu_unit *unit; /* the first unit of the PMU; NULL: the PMU is that of CPUs */
+    const char *name;
+};
+
+/* Emit a file of a folder, by its path below the folder. */
+void upmu_perf_folder_add(const struct upmu_perf_folder *folder, const char *path, const char *text);
+
+/*
+ * Emit the file with the list of the CPUs that have the PMU, or drive its units, in ranges ("0-3,6"); at most as many
+ * as a text holds.
+ */
+void upmu_perf_folder_cpus(const struct upmu_perf_folder *folder, const char *path);
+
+/* ---- perf_unit_files.c: the files of units ---- */
+
+/* Emit the folders of all units. */
+void upmu_perf_unit_files(const struct upmu_perf *perf, upmu_perf_emit *emit);
 
 /* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 

@@ -53,7 +53,8 @@ enum upmu_perf_type {
     UPMU_PERF_TYPE_CACHE = 3,
     UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
     UPMU_PERF_TYPE_BREAKPOINT = 5,
-    UPMU_PERF_TYPE_OTHER = 8 /* the first one of PMUs of a hybrid's smaller cores */
+    UPMU_PERF_TYPE_OTHER = 8, /* the first one of PMUs of a hybrid's smaller cores */
+    UPMU_PERF_TYPE_UNIT = 16  /* the first one of PMUs of units outside the cores */
 };
 
 /*

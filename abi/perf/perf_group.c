@@ -92,11 +92,23 @@ static struct upmu_cpu *place_of(const struct upmu_perf_event *leader)
     return cpu && cpu->meter.pmu ? cpu : NULL;
 }
 
+/* Return the first event of a list that a unit outside the cores counts, and so all hardware events do; or NULL. */
+static const struct upmu_perf_event *first_of_unit(const struct upmu_perf_event *event)
+{
+    while (event && !upmu_perf_is_unit(event))
+        event = event->next;
+    return event;
+}
+
 static enum upmu_status session_attach(struct upmu_session *session, const struct upmu_perf_event *leader)
 {
-    struct upmu_cpu *cpu = place_of(leader);
+    const struct upmu_perf_event *of_unit = first_of_unit(leader);
+    struct upmu_cpu *cpu;
     enum upmu_status status = UPMU_OK;
 
+    if (of_unit)
+        return upmu_perf_unit_attach(session, of_unit);
+    cpu = place_of(leader);
     if (!leader->of_task)
         return cpu ? upmu_session_attach_cpu(session, cpu) : UPMU_ERR_NO_PMU;
     if (leader->cpu >= 0)
@@ -106,12 +118,12 @@ static enum upmu_status session_attach(struct upmu_session *session, const struc
 
 /*
  * May an event count: it and its leader are enabled, its group has not failed, its task has not ended, and the CPU to
- * which it is limited, if any, is online?
+ * which it is limited, if any, is online? Another CPU drives a unit when its CPU goes.
  */
 static bool event_may_count(const struct upmu_perf_event *event)
 {
     return event->enabled && event->leader->enabled && !event->leader->failed && (!event->of_task || event->task) &&
-           (event->cpu < 0 || event->perf->cpus[event->cpu].cpu);
+           (event->cpu < 0 || upmu_perf_is_unit(event) || event->perf->cpus[event->cpu].cpu);
 }
 
 static bool event_has_counter(const struct upmu_perf_event *event)
@@ -264,13 +276,16 @@ int upmu_perf_group_room(struct upmu_perf_event *leader)
 
 /*
  * Can the hardware events of a group run together with `more`, which is the leader or joins? The session is tried on a
- * thread that runs nowhere, so that no CPU has to be reached.
+ * thread that runs nowhere, so that no CPU has to be reached, or on the events' unit.
  */
 static int session_try(struct upmu_session *session, struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
     enum upmu_status status = upmu_session_share(session, UPMU_SHARING && !(leader->attr.flags & UPMU_PERF_PINNED));
+    const struct upmu_perf_event *of_unit = first_of_unit(leader);
     struct upmu_thread thread;
 
+    if (!of_unit)
+        of_unit = first_of_unit(more);
     upmu_thread_init(&thread, 0, 0, NULL);
     for (struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
         if (!upmu_perf_is_software(event))
@@ -278,7 +293,8 @@ static int session_try(struct upmu_session *session, struct upmu_perf_event *lea
     if (leader != more && !upmu_perf_is_software(more) && status == UPMU_OK)
         status = upmu_perf_sample_add(session, more, 1u);
     if (status == UPMU_OK)
-        status = upmu_session_attach_thread(session, &thread, NULL);
+        status = of_unit ? upmu_perf_unit_attach(session, of_unit)
+                         : upmu_session_attach_thread(session, &thread, NULL);
     (void)upmu_session_close(session);
     return upmu_perf_errno(status);
 }

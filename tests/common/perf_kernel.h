@@ -32,6 +32,7 @@ struct perf_kernel {
 
 static struct perf_kernel perf_kernel;
 static const struct upmu_sim_profile *perf_kernel_second; /* model of the CPUs but the first, of a hybrid; or NULL */
+static void (*perf_kernel_model)(struct upmu_sim *sim); /* begins a model that is more than CPUs; or NULL */
 
 static struct upmu_cpu *perf_kernel_task_cpu(void *context, struct upmu_perf_task *task)
 {
@@ -94,7 +95,10 @@ static const char *perf_kernel_set_up(const struct upmu_sim_profile *model, stru
     struct upmu_domain *domains[] = {&kernel->domain, NULL};
 
     memset(kernel, 0, sizeof *kernel);
-    upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
+    if (perf_kernel_model)
+        perf_kernel_model(&kernel->sim);
+    else
+        upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
     for (unsigned i = 1; perf_kernel_second && i < PERF_KERNEL_CPUS; i++)
         upmu_sim_set_profile(&kernel->sim, i, perf_kernel_second);
     kernel->sim.deliver = perf_kernel_deliver;

@@ -25,6 +25,7 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
 
 #define CPUS PERF_KERNEL_CPUS
 #define TASKS 6u /* the first ones idle */

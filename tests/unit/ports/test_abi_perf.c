@@ -7,6 +7,7 @@
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
 #include "abi/perf/perf_files.c"
+#include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
@@ -21,6 +22,8 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
+#include "abi/perf/perf_unit_files.c"
 
 #include <stdio.h>
 
@@ -1054,7 +1057,9 @@ static void files_of_arm_say_its_type_alone(void **state)
     (void)state;
     perf_host_set_up("skl");
     files[0] = 0;
-    emit_pmu(&(struct folder){&perf_host.perf, note_file, &pmu, "cpu"}, UPMU_PERF_TYPE_RAW);
+    emit_pmu(
+        &(struct upmu_perf_folder){.perf = &perf_host.perf, .emit = note_file, .pmu = &pmu, .name = "cpu"},
+        UPMU_PERF_TYPE_RAW);
     assert_non_null(strstr(files, "/cpu/type 4\n"));
     assert_null(strstr(files, "format"));
     perf_host_end();

@@ -19,6 +19,7 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
 
 #include "tests/perf/perf_rings.h"
 

@@ -3,6 +3,7 @@
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
 #include "abi/perf/perf_files.c"
+#include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
@@ -17,6 +18,8 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
+#include "abi/perf/perf_unit_files.c"
 
 #include "tests/perf/perf_host.h"
 
