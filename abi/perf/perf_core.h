@@ -4,6 +4,7 @@
 #define UPMU_ABI_PERF_CORE_H
 
 #include "abi/perf/perf.h"
+#include <upmu/page.h>
 
 /* ---- perf_attr.c: the attributes that a program gives, in the order in which Linux refuses them ---- */
 
@@ -326,6 +327,8 @@ struct upmu_perf_ring {
     bool overwrite;                 /* the program cannot write the tail: old records are overwritten */
     bool backward;                  /* records are written at falling positions */
     bool paused;                    /* no record finds room */
+    uint32_t lock;                  /* of the first page: odd while the count in it is written */
+    struct upmu_perf_counts *counts; /* of an event that programs may read by RDPMC; else NULL */
     struct upmu_perf_event *owner;  /* the event whose descriptor mapped the pages */
     struct upmu_perf_event *events; /* list by `next_of_ring`: events whose records go here */
 };
@@ -393,6 +396,23 @@ int upmu_perf_output_set(struct upmu_perf_event *event, const struct upmu_perf_e
 
 /* Before the event ends: end its ring, or let its records go nowhere.  Returns 0 or -EBUSY, with nothing changed. */
 int upmu_perf_output_end(struct upmu_perf_event *event);
+
+/* ---- perf_page.c: counts in mapped pages ---- */
+
+/* The counts of a session, from which the pages that programs have mapped of its events are written. */
+struct upmu_perf_counts {
+    struct upmu_watched_page watched;
+    struct upmu_perf_event *first; /* of the list whose session is published here */
+};
+
+/*
+ * May a program read the counter of an event itself: a hardware event of a task that takes no samples and is not
+ * inherited, on a machine whose counters interrupt when they are full?
+ */
+bool upmu_perf_page_is_readable(const struct upmu_perf_event *event);
+
+/* Publish the session of a list, which is made anew, if an event of the list is mapped and can be read. */
+void upmu_perf_page_begin(struct upmu_session *session, struct upmu_perf_event *first);
 
 /* ---- perf_record.c: records as they all are ---- */
 

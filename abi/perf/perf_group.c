@@ -148,6 +148,8 @@ static enum upmu_status session_begin(struct upmu_perf_event *first)
             event->index = index++;
             status = upmu_perf_sample_add(first->session, event, events);
         }
+    if (status == UPMU_OK)
+        upmu_perf_page_begin(first->session, first);
     if (status != UPMU_OK || !events)
         return status;
     status = upmu_session_share(first->session, UPMU_SHARING && !(first->attr.flags & UPMU_PERF_PINNED));

@@ -16,6 +16,7 @@
 #include "abi/perf/perf_names.c"
 #include "abi/perf/perf_open.c"
 #include "abi/perf/perf_output.c"
+#include "abi/perf/perf_page.c"
 #include "abi/perf/perf_record.c"
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"

@@ -702,6 +702,38 @@ static void task_executes(struct task *task, pid_t first)
 
 /* ---- The loop ---- */
 
+/*
+ * A program has executed RDPMC, which this machine's kernel refuses: it gets the value of the model's counter, if it may
+ * read it. Returns true: the instruction is done.
+ */
+static bool rdpmc_done(struct task *task)
+{
+    struct user_regs_struct r;
+    uint64_t value;
+    uintptr_t irq;
+    bool fine;
+
+    if (ptrace(PTRACE_GETREGS, task->id, NULL, &r) != 0)
+        return false;
+    code_fetch(task, r.rip);
+    if (task->code[0] != 0x0f || task->code[1] != 0x33)
+        return false;
+    run_on_model(&task->perf);
+    irq = perf_kernel.sim.port.irq_save(perf_kernel.sim.port.context);
+    fine = perf_kernel.reads[0] &&
+           perf_kernel.sim.port.rdpmc(perf_kernel.sim.port.context, (uint32_t)r.rcx, &value);
+    perf_kernel.sim.port.irq_restore(perf_kernel.sim.port.context, irq);
+    if (!fine)
+        return false;
+    r.rax = (uint32_t)value;
+    r.rdx = value >> 32;
+    r.rip += 2;
+    (void)ptrace(PTRACE_SETREGS, task->id, NULL, &r);
+    if (task->stepping)
+        step_done(task);
+    return true;
+}
+
 /* A stop of a thread; the signal that it gets when it goes on. */
 static int stop_handle(struct task *task, int status, pid_t first)
 {
@@ -742,7 +774,7 @@ static int stop_handle(struct task *task, int status, pid_t first)
         step_done(task);
         return 0;
     }
-    return number;
+    return number == SIGSEGV && rdpmc_done(task) ? 0 : number;
 }
 
 static int supervise(pid_t first)
