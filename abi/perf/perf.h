@@ -95,6 +95,7 @@ struct upmu_perf {
     uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
     uint32_t max_stack;   /* most callers in a sample; 0: 127 */
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
+    bool frames_of_notes; /* upmu_perf_note_frame() is called in the place of upmu_perf_note() */
     uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
     /*
      * The units outside the cores that programs may count: an array of open units, or NULL.  A type of PMU is the place
@@ -429,6 +430,17 @@ void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping 
  * Context: local, on that CPU.
  */
 void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_frame *frame);
+
+/*
+ * Count an occurrence of `note`, as upmu_perf_note() does, and let events that count it with a period take samples of
+ * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  Set
+ * `frames_of_notes`; without it page faults and migrations are refused with a period.
+ *
+ * The call is one of those that are made one at a time.
+ * Context: local, on that CPU, which runs the task.
+ */
+void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
+                          const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

@@ -261,6 +261,9 @@ int upmu_perf_remove(struct upmu_perf_event *event);
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
+/* The same of an event whose task runs on this CPU, or has just stopped to run here: nothing has to be held. */
+int upmu_perf_count_here(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
+
 /* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
 
 /*

@@ -131,6 +131,12 @@ static bool event_has_counter(const struct upmu_perf_event *event)
     return !upmu_perf_is_software(event) && event_may_count(event);
 }
 
+/* Is a group to have its PMU alone? Members of a group are refused with this attribute. */
+static bool is_alone(const struct upmu_perf_event *leader)
+{
+    return leader->attr.flags & UPMU_PERF_EXCLUSIVE;
+}
+
 /*
  * Make the session of a list of events anew, of the hardware events that may count, and start it where there are any.
  */
@@ -153,6 +159,8 @@ static enum upmu_status session_begin(struct upmu_perf_event *first)
     if (status != UPMU_OK || !events)
         return status;
     status = upmu_session_share(first->session, UPMU_SHARING && !(first->attr.flags & UPMU_PERF_PINNED));
+    if (status == UPMU_OK)
+        status = upmu_session_alone(first->session, is_alone(first));
     if (status == UPMU_OK)
         status = upmu_perf_sample_begin(first->session, first);
     if (status == UPMU_OK)
@@ -189,30 +197,34 @@ int upmu_perf_session_start(struct upmu_perf_event *event)
 }
 
 /*
- * Add what an event has counted in its session to `sum`. `stops`: the session is stopped, and the rest of the event's
- * period is kept. Returns 0, or a negative errno.
+ * Add what an event has counted in its session to `sum`, and store that (*out_count is not changed if the event is in no
+ * session). Returns 0, or a negative errno.
  */
-static int count_add(struct upmu_perf_event *event, bool stops, struct upmu_perf_sum *sum)
+static int count_add(const struct upmu_perf_event *event, struct upmu_count *out_count, struct upmu_perf_sum *sum)
 {
-    struct upmu_count count;
     enum upmu_status status;
 
     if (event->index == UPMU_PERF_NO_INDEX)
         return 0;
-    status = upmu_set_read(&event->first->session->set, event->index, 1, &count);
+    status = upmu_set_read(&event->first->session->set, event->index, 1, out_count);
     if (status != UPMU_OK)
         return upmu_perf_errno(status);
-    upmu_perf_sum_add(sum, &(struct upmu_perf_sum){count.raw, count.enabled_ns, count.running_ns});
-    if (stops)
-        upmu_perf_sample_stop(event, &count);
+    upmu_perf_sum_add(sum, &(struct upmu_perf_sum){out_count->raw, out_count->enabled_ns, out_count->running_ns});
     return 0;
+}
+
+int upmu_perf_count_here(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
+{
+    struct upmu_count count;
+
+    upmu_perf_soft_count(event, out_sum);
+    return count_add(event, &count, out_sum);
 }
 
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
     upmu_perf_hold(event);
-    upmu_perf_soft_count(event, out_sum);
-    return count_add(event, false, out_sum);
+    return upmu_perf_count_here(event, out_sum);
 }
 
 int upmu_perf_session_stop(struct upmu_perf_event *event)
@@ -226,12 +238,16 @@ int upmu_perf_session_stop(struct upmu_perf_event *event)
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return upmu_perf_errno(status);
     for (event = first; event; event = event->next) {
+        bool has_counted = event->index != UPMU_PERF_NO_INDEX;
         struct upmu_perf_sum sum;
+        struct upmu_count count;
 
         upmu_perf_soft_end(event);
         sum = event->stopped;
-        if (!count_add(event, true, &sum))
+        if (has_counted && !count_add(event, &count, &sum)) {
+            upmu_perf_sample_stop(event, &count);
             event->stopped = sum;
+        }
         event->index = UPMU_PERF_NO_INDEX;
     }
     if (first->session)
@@ -289,6 +305,8 @@ static int session_try(struct upmu_session *session, struct upmu_perf_event *lea
     if (!of_unit)
         of_unit = first_of_unit(more);
     upmu_thread_init(&thread, 0, 0, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_alone(session, is_alone(leader));
     for (struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
         if (!upmu_perf_is_software(event))
             status = upmu_perf_sample_add(session, event, 1u);

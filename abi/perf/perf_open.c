@@ -131,7 +131,7 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     if (attr->config3)
         return -UPMU_PERF_EINVAL;
     if (attr->flags & UPMU_PERF_PRECISE || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
-        attr->flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
+        attr->flags & UPMU_PERF_EXCLUDE_HOST)
         return -UPMU_PERF_EOPNOTSUPP;
     error = upmu_perf_encode(pmu, attr, &event->event);
     if (error)

@@ -91,7 +91,8 @@ static void ring_give(const struct upmu_perf *perf, struct upmu_perf_ring *ring)
  * Take memory for a ring in these pages, and for the counts of an event that a program may read; such an event is
  * stopped. Returns 0 or a negative errno, with nothing changed.
  */
-static int ring_take(struct upmu_perf_event *event, void *const *pages, uint32_t count, struct upmu_perf_ring **out_ring)
+static int ring_take(struct upmu_perf_event *event, void *const *pages, uint32_t count,
+                     struct upmu_perf_ring **out_ring)
 {
     const struct upmu_perf *perf = event->perf;
     struct upmu_perf_ring *ring = perf->take(perf->context, sizeof *ring);

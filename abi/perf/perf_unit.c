@@ -142,6 +142,8 @@ int upmu_perf_unit_check(const struct upmu_perf *perf, const struct upmu_perf_at
         return -UPMU_PERF_ENOENT;
     if (event->of_task || attr->sample_period || attr->flags & EXCLUDES || attr->config3)
         return -UPMU_PERF_EINVAL;
+    if (attr->flags & UPMU_PERF_EXCLUSIVE)
+        return -UPMU_PERF_EOPNOTSUPP;
     if (!perf->cpus[event->cpu].cpu)
         return 0; /* the check of the CPU, which comes later, refuses the event */
     unit = unit_of_cpu(perf, first, (unsigned)event->cpu);

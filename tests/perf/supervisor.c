@@ -703,8 +703,8 @@ static void task_executes(struct task *task, pid_t first)
 /* ---- The loop ---- */
 
 /*
- * A program has executed RDPMC, which this machine's kernel refuses: it gets the value of the model's counter, if it may
- * read it. Returns true: the instruction is done.
+ * A program has executed RDPMC, which this machine's kernel refuses: it gets the value of the model's counter, if it
+ * may read it. Returns true: the instruction is done.
  */
 static bool rdpmc_done(struct task *task)
 {

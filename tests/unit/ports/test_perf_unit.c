@@ -186,6 +186,7 @@ static void what_units_cannot_do_is_refused(void **state)
         {{.config = CAS_READS | UINT64_C(1) << 40}, -1, 0, UPMU_PERF_EINVAL},
         {{.config = CAS_READS, .config1 = 1}, -1, 0, UPMU_PERF_EINVAL},
         {{.config = CAS_READS, .config3 = 1}, -1, 0, UPMU_PERF_EINVAL},
+        {{.config = CAS_READS, .flags = UPMU_PERF_EXCLUSIVE}, -1, 0, UPMU_PERF_EOPNOTSUPP},
     };
 
     (void)state;
