@@ -261,7 +261,19 @@ int upmu_perf_remove(struct upmu_perf_event *event);
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
-/* The same of an event whose task runs on this CPU, or has just stopped to run here: nothing has to be held. */
+
+/* ---- perf_count.c: the count of one event ---- */
+
+/*
+ * Add what an event has counted in its session to `sum`, and store that; *out_count is not changed if the event is in
+ * no session.  Returns 0, or a negative errno.
+ */
+int upmu_perf_count_add(const struct upmu_perf_event *event, struct upmu_count *out_count, struct upmu_perf_sum *sum);
+
+/*
+ * Do as upmu_perf_count(), for an event whose task runs on this CPU, or has just stopped to run here: nothing has to be
+ * held.
+ */
 int upmu_perf_count_here(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
 /* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
@@ -291,6 +303,14 @@ int upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *
  * to the host.
  */
 void upmu_perf_child_end(struct upmu_perf_event *event);
+
+/* Count a note, for its task and its CPU. */
+static inline void upmu_perf_notes_add(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task,
+                                       enum upmu_perf_note note, bool user)
+{
+    task->notes.count[user][note]++;
+    perf->cpus[cpu].notes.count[user][note]++;
+}
 
 /* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */
 

@@ -196,31 +196,6 @@ int upmu_perf_session_start(struct upmu_perf_event *event)
     return 0;
 }
 
-/*
- * Add what an event has counted in its session to `sum`, and store that (*out_count is not changed if the event is in no
- * session). Returns 0, or a negative errno.
- */
-static int count_add(const struct upmu_perf_event *event, struct upmu_count *out_count, struct upmu_perf_sum *sum)
-{
-    enum upmu_status status;
-
-    if (event->index == UPMU_PERF_NO_INDEX)
-        return 0;
-    status = upmu_set_read(&event->first->session->set, event->index, 1, out_count);
-    if (status != UPMU_OK)
-        return upmu_perf_errno(status);
-    upmu_perf_sum_add(sum, &(struct upmu_perf_sum){out_count->raw, out_count->enabled_ns, out_count->running_ns});
-    return 0;
-}
-
-int upmu_perf_count_here(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
-{
-    struct upmu_count count;
-
-    upmu_perf_soft_count(event, out_sum);
-    return count_add(event, &count, out_sum);
-}
-
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
     upmu_perf_hold(event);
@@ -244,7 +219,7 @@ int upmu_perf_session_stop(struct upmu_perf_event *event)
 
         upmu_perf_soft_end(event);
         sum = event->stopped;
-        if (has_counted && !count_add(event, &count, &sum)) {
+        if (has_counted && !upmu_perf_count_add(event, &count, &sum)) {
             upmu_perf_sample_stop(event, &count);
             event->stopped = sum;
         }

@@ -154,7 +154,7 @@ void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf
 {
     uint64_t now = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
 
-    upmu_perf_note(perf, cpu, task, note, frame && frame->user);
+    upmu_perf_notes_add(perf, cpu, task, note, frame && frame->user);
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
         if (event->cpu < 0 || (unsigned)event->cpu == cpu)
             note_event(event, frame, now);

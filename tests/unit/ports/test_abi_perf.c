@@ -6,6 +6,7 @@
  */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_files.c"
 #include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"

@@ -2,6 +2,7 @@
 /* Hybrids: programs of perf_event_open name the type of core that counts, by the numbers in its files. */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_files.c"
 #include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"

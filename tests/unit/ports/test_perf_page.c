@@ -2,6 +2,7 @@
 /* Counts in mapped pages: a program of perf_event_open reads by RDPMC what read(2) says. */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"

@@ -2,6 +2,7 @@
 /* Units outside the cores: programs of perf_event_open count on them by the types and CPUs in their files. */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_files.c"
 #include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"
