@@ -101,27 +101,13 @@ const struct upmu_unit *upmu_perf_unit_first(const struct upmu_perf *perf, unsig
     return unit;
 }
 
-/* Is a CPU in the package and die of a unit, and one of the CPUs that can drive it? */
-static bool is_near(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
-{
-    struct upmu_unit_facts facts;
-
-    if (cpu->place.package != unit->box->package || cpu->place.die != unit->box->die)
-        return false;
-    upmu_unit_ask(unit, &facts);
-    for (unsigned i = 0; i < facts.allowed_count; i++)
-        if (facts.allowed[i] == cpu)
-            return true;
-    return false;
-}
-
 /* Return the unit that counts for a CPU, of those that have one PMU; NULL: there is none. */
 static struct upmu_unit *unit_of_cpu(const struct upmu_perf *perf, const struct upmu_unit *first, unsigned number)
 {
     const struct upmu_cpu *cpu = perf->cpus[number].cpu;
 
     for (unsigned i = 0; cpu && i < perf->unit_count; i++)
-        if (have_one_pmu(perf->units[i], first) && is_near(perf->units[i], cpu))
+        if (have_one_pmu(perf->units[i], first) && upmu_unit_is_near(perf->units[i], cpu))
             return perf->units[i];
     return NULL;
 }

@@ -192,6 +192,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_unit_open_text, upmu_unit_open_text(&unit, &host.machine, "package0/die0/imc0"), \
       SAME(UPMU_ERR_NO_SUCH_PMU)) \
     X(upmu_unit_poll, upmu_unit_poll(&unit), SAME(STATE)) \
+    X(upmu_unit_is_near, DONE(upmu_unit_is_near(&unit, cpu)), SAME(OK)) \
     X(upmu_unit_poll_interval, DONE(upmu_unit_poll_interval(&unit)), SAME(OK)) \
     X(upmu_unit_scale, DONE(upmu_unit_scale(&unit, &event, &scale)), SAME(OK)) \
     X(upmu_unit_take_firmware, upmu_unit_take_firmware(&unit), SAME(STATE)) \
