@@ -22,6 +22,7 @@
 #include <upmu/event.h>
 #include <upmu/format.h>
 #include <upmu/pmu.h>
+#include <upmu/unit.h>
 #include <upmu/upmu.h>
 #include "abi/perf/perf_event.h"
 
@@ -94,7 +95,15 @@ struct upmu_perf {
     uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
     uint32_t max_stack;   /* most callers in a sample; 0: 127 */
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
+    bool frames_of_notes; /* upmu_perf_note_frame() is called in the place of upmu_perf_note() */
     uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
+    /*
+     * The units outside the cores that programs may count: an array of open units, or NULL.  A type of PMU is the place
+     * of its first unit in the array, so units may only be added, at the end.  A unit that is closed while an event
+     * counts on it counts no further; events on it must be closed before its memory is freed.
+     */
+    struct upmu_unit *const *units;
+    unsigned unit_count;
     void *context;        /* first argument of each hook */
     /*
      * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this
@@ -253,6 +262,7 @@ struct upmu_perf_event {
     __extension__ union {
         struct upmu_perf_rest rest;   /* of a hardware event */
         struct upmu_perf_since since; /* of a software event */
+        struct upmu_unit *unit;       /* of an event of a unit outside the cores */
     };
 };
 
@@ -331,8 +341,10 @@ typedef void upmu_perf_emit(void *context, const char *path, const char *text);
 /*
  * Call `emit` for each file that programs read about events: below /sys/bus/event_source/devices the PMU of the first
  * CPU, with the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.
- * A hybrid has a PMU for each type of core, with the list of its online CPUs (as many ranges as 96 bytes hold).  Call
- * the function again when `paranoid`, a limit or that list has changed.
+ * A hybrid has a PMU for each type of core, with the list of its online CPUs (as many ranges as 160 bytes hold).  Units
+ * outside the cores (`units`) have the list of the CPUs that drive them (cpumask), the fields of their words, and the
+ * events of their catalogue that these fields can express.  Call the function again when `paranoid`, a limit, `units`
+ * or one of these lists has changed.
  *
  * Context: any.
  */
@@ -423,6 +435,17 @@ void upmu_perf_mmap(struct upmu_perf_task *task, const struct upmu_perf_mapping 
  * Context: local, on that CPU.
  */
 void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_frame *frame);
+
+/*
+ * Count an occurrence of `note`, as upmu_perf_note() does, and let events that count it with a period take samples of
+ * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  Set
+ * `frames_of_notes`; without it page faults and migrations are refused with a period.
+ *
+ * The call is one of those that are made one at a time.
+ * Context: local, on that CPU, which runs the task.
+ */
+void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
+                          const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

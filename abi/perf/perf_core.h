@@ -4,6 +4,7 @@
 #define UPMU_ABI_PERF_CORE_H
 
 #include "abi/perf/perf.h"
+#include <upmu/page.h>
 
 /* ---- perf_attr.c: the attributes that a program gives, in the order in which Linux refuses them ---- */
 
@@ -63,7 +64,7 @@ bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level)
 
 /* ---- perf_names.c: encode the type and config of attributes as an event of a PMU ---- */
 
-#define UPMU_PERF_TEXT 96 /* bytes for the longest text, raw:config=...,config1=...,config2=...:k, and its final 0 */
+#define UPMU_PERF_TEXT 160 /* bytes for the longest text, the path of an event of a unit, and its final 0 */
 
 /* A text that is put together piece by piece; `bytes` ends with a 0. */
 struct upmu_perf_text {
@@ -85,6 +86,7 @@ bool upmu_perf_is_hybrid(const struct upmu_perf *perf);
 bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
+void upmu_perf_text_add_digits(struct upmu_perf_text *text, int64_t value);
 
 /*
  * Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL: the
@@ -94,6 +96,68 @@ int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *at
 
 /* Return the negative errno for a status, or 0 for UPMU_OK. */
 int upmu_perf_errno(enum upmu_status status);
+
+/* ---- perf_unit.c: units outside the cores ---- */
+
+/* Is an event counted by a unit outside the cores? */
+bool upmu_perf_is_unit(const struct upmu_perf_event *event);
+
+/*
+ * Check the attributes of an event of a unit, find the unit that counts it, and encode it.  Returns 0; -ENOENT: no PMU
+ * has this type; -EINVAL: units count no tasks, do not sample and exclude nothing, or the CPU has no such unit, or the
+ * unit no such event.
+ */
+int upmu_perf_unit_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr,
+                         struct upmu_perf_event *event);
+
+/* Bind a session to the unit of an event. */
+enum upmu_status upmu_perf_unit_attach(struct upmu_session *session, const struct upmu_perf_event *event);
+
+/* Are two hardware events counted by different units, or one by a unit and one by a CPU? */
+bool upmu_perf_unit_differs(const struct upmu_perf_event *event, const struct upmu_perf_event *other);
+
+/* Return the PMU of an open unit. */
+const struct upmu_uncore_pmu *upmu_perf_unit_pmu(const struct upmu_unit *unit);
+
+/*
+ * Return the unit at a place in upmu_perf.units if it is the first one of its PMU, whose type is UPMU_PERF_TYPE_UNIT +
+ * `index`; else NULL.
+ */
+const struct upmu_unit *upmu_perf_unit_first(const struct upmu_perf *perf, unsigned index);
+
+/* Does a CPU drive a unit of the PMU that has this first unit? */
+bool upmu_perf_unit_is_driven(const struct upmu_perf *perf, const struct upmu_unit *first, unsigned cpu);
+
+/* Is a unit one of readings of the CPU, which Linux names without a prefix: energy, residencies, registers of CPUs? */
+bool upmu_perf_unit_is_reading(const struct upmu_unit *unit);
+
+/* Write the name of a unit's PMU, which is that of its folder. */
+void upmu_perf_unit_name(const struct upmu_perf *perf, const struct upmu_unit *unit, struct upmu_perf_text *out_name);
+
+/* ---- perf_folder.c: folders of PMUs ---- */
+
+/* A folder of a PMU. */
+struct upmu_perf_folder {
+    const struct upmu_perf *perf;
+    upmu_perf_emit *emit;
+    const struct upmu_pmu *pmu;
+    const struct upmu_unit *unit; /* the first unit of the PMU; NULL: the PMU is that of CPUs */
+    const char *name;
+};
+
+/* Emit a file of a folder, by its path below the folder. */
+void upmu_perf_folder_add(const struct upmu_perf_folder *folder, const char *path, const char *text);
+
+/*
+ * Emit the file with the list of the CPUs that have the PMU, or drive its units, in ranges ("0-3,6"); at most as many
+ * as a text holds.
+ */
+void upmu_perf_folder_cpus(const struct upmu_perf_folder *folder, const char *path);
+
+/* ---- perf_unit_files.c: the files of units ---- */
+
+/* Emit the folders of all units. */
+void upmu_perf_unit_files(const struct upmu_perf *perf, upmu_perf_emit *emit);
 
 /* ---- perf_group.c: groups, each counted by one session; their members, start, stop and counts ---- */
 
@@ -197,6 +261,21 @@ int upmu_perf_remove(struct upmu_perf_event *event);
 /* Store the raw count and the times of an event at this moment.  Returns 0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
 
+
+/* ---- perf_count.c: the count of one event ---- */
+
+/*
+ * Add what an event has counted in its session to `sum`, and store that; *out_count is not changed if the event is in
+ * no session.  Returns 0, or a negative errno.
+ */
+int upmu_perf_count_add(const struct upmu_perf_event *event, struct upmu_count *out_count, struct upmu_perf_sum *sum);
+
+/*
+ * Do as upmu_perf_count(), for an event whose task runs on this CPU, or has just stopped to run here: nothing has to be
+ * held.
+ */
+int upmu_perf_count_here(const struct upmu_perf_event *event, struct upmu_perf_sum *out_sum);
+
 /* ---- perf_inherit.c: events that a child inherits, and sums with them ---- */
 
 /*
@@ -224,6 +303,14 @@ int upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *
  * to the host.
  */
 void upmu_perf_child_end(struct upmu_perf_event *event);
+
+/* Count a note, for its task and its CPU. */
+static inline void upmu_perf_notes_add(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task,
+                                       enum upmu_perf_note note, bool user)
+{
+    task->notes.count[user][note]++;
+    perf->cpus[cpu].notes.count[user][note]++;
+}
 
 /* ---- perf_soft.c: software events, counted by the sums of struct upmu_perf_notes ---- */
 
@@ -263,6 +350,8 @@ struct upmu_perf_ring {
     bool overwrite;                 /* the program cannot write the tail: old records are overwritten */
     bool backward;                  /* records are written at falling positions */
     bool paused;                    /* no record finds room */
+    uint32_t lock;                  /* of the first page: odd while the count in it is written */
+    struct upmu_perf_counts *counts; /* of an event that programs may read by RDPMC; else NULL */
     struct upmu_perf_event *owner;  /* the event whose descriptor mapped the pages */
     struct upmu_perf_event *events; /* list by `next_of_ring`: events whose records go here */
 };
@@ -330,6 +419,23 @@ int upmu_perf_output_set(struct upmu_perf_event *event, const struct upmu_perf_e
 
 /* Before the event ends: end its ring, or let its records go nowhere.  Returns 0; -EBUSY: the event keeps its ring. */
 int upmu_perf_output_end(struct upmu_perf_event *event);
+
+/* ---- perf_page.c: counts in mapped pages ---- */
+
+/* The counts of a session, from which the pages that programs have mapped of its events are written. */
+struct upmu_perf_counts {
+    struct upmu_watched_page watched;
+    struct upmu_perf_event *first; /* of the list whose session is published here */
+};
+
+/*
+ * May a program read the counter of an event itself: a hardware event of a task that takes no samples and is not
+ * inherited, on a machine whose counters interrupt when they are full?
+ */
+bool upmu_perf_page_is_readable(const struct upmu_perf_event *event);
+
+/* Publish the session of a list, which is made anew, if an event of the list is mapped and can be read. */
+void upmu_perf_page_begin(struct upmu_session *session, struct upmu_perf_event *first);
 
 /* ---- perf_record.c: records as they all are ---- */
 

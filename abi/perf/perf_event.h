@@ -53,7 +53,8 @@ enum upmu_perf_type {
     UPMU_PERF_TYPE_CACHE = 3,
     UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
     UPMU_PERF_TYPE_BREAKPOINT = 5,
-    UPMU_PERF_TYPE_OTHER = 8 /* a hybrid's smaller cores: this number + index of their PMU (upmu_machine_pmu()) */
+    UPMU_PERF_TYPE_OTHER = 8, /* a hybrid's smaller cores: this number + index of their PMU (upmu_machine_pmu()) */
+    UPMU_PERF_TYPE_UNIT = 16  /* the first one of PMUs of units outside the cores */
 };
 
 /*
@@ -188,8 +189,8 @@ struct upmu_perf_page {
     uint32_t version;
     uint32_t compat_version;
     uint32_t lock;
-    uint32_t index; /* 0: the program cannot read the counter itself */
-    int64_t offset;
+    uint32_t index; /* 1 + RDPMC index of the counter; 0: the event has none now */
+    int64_t offset; /* the count; with a counter: what is added to its value, extended by the sign of pmc_width bits */
     uint64_t time_enabled;
     uint64_t time_running;
     uint64_t capabilities; /* UPMU_PERF_PAGE_CAPABILITIES */
@@ -210,6 +211,7 @@ struct upmu_perf_page {
 };
 
 #define UPMU_PERF_PAGE_CAPABILITIES UINT64_C(2) /* bit 0 has no meaning; no other capability */
+#define UPMU_PERF_PAGE_RDPMC UINT64_C(4)        /* the program may read the counter by RDPMC */
 #define UPMU_PERF_PAGE_SIZE 96u                 /* upmu_perf_page.size */
 
 /* Types of records: bits 31:0 of a record's header, beside misc in bits 47:32 and the record's bytes in bits 63:48. */

@@ -60,49 +60,13 @@ static void text_add_value(struct upmu_perf_text *text, const char *before, uint
     upmu_perf_text_add(text, digits[0] == '0' ? digits + 1 : digits);
 }
 
-static void text_add_digits(struct upmu_perf_text *text, int64_t value)
-{
-    char digits[24];
-    unsigned at = sizeof digits - 1u;
-    uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value, digit;
-
-    digits[at] = 0;
-    do {
-        rest = upmu_divide(rest, 10, &digit);
-        digits[--at] = (char)('0' + digit);
-    } while (rest);
-    if (value < 0)
-        digits[--at] = '-';
-    upmu_perf_text_add(text, digits + at);
-}
-
 static void text_add_number(struct upmu_perf_text *text, int64_t value)
 {
-    text_add_digits(text, value);
+    upmu_perf_text_add_digits(text, value);
     upmu_perf_text_add(text, "\n");
 }
 
 /* ---- Files ---- */
-
-/* A PMU whose files are emitted, and the name of their folder. */
-struct folder {
-    const struct upmu_perf *perf;
-    upmu_perf_emit *emit;
-    const struct upmu_pmu *pmu;
-    const char *name;
-};
-
-/* Emit a file of a PMU's folder. */
-static void emit_below(const struct folder *folder, const char *path, const char *text)
-{
-    struct upmu_perf_text whole = {.length = 0};
-
-    upmu_perf_text_add(&whole, DEVICES);
-    upmu_perf_text_add(&whole, folder->name);
-    upmu_perf_text_add(&whole, "/");
-    upmu_perf_text_add(&whole, path);
-    folder->emit(folder->perf->context, whole.bytes, text);
-}
 
 static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, const char *path, int64_t value)
 {
@@ -116,7 +80,7 @@ static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, cons
  * Emit the file of a generic event: the fields of its word, as Linux writes them. An event that the CPU lacks has no
  * file.
  */
-static void emit_event(const struct folder *folder, unsigned number)
+static void emit_event(const struct upmu_perf_folder *folder, unsigned number)
 {
     const struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE, .config = number};
     struct upmu_perf_text text = {.length = 0};
@@ -136,48 +100,23 @@ static void emit_event(const struct folder *folder, unsigned number)
     if (config >> 24 & 255u)
         text_add_value(&text, ",cmask=0x", (uint32_t)(config >> 24 & 255u));
     upmu_perf_text_add(&text, "\n");
-    emit_below(folder, generic[number], text.bytes);
+    upmu_perf_folder_add(folder, generic[number], text.bytes);
 }
 
-#define RANGE 24u /* bytes of the longest range of CPUs in their list */
-
-/* Emit the list of the CPUs that have a PMU, in ranges ("0-3,6"); at most as many as a text holds. */
-static void emit_cpus(const struct folder *folder)
-{
-    const struct upmu_perf *perf = folder->perf;
-    struct upmu_perf_text text = {.length = 0};
-
-    for (unsigned cpu = 0, end; cpu < perf->cpu_count && text.length + RANGE < UPMU_PERF_TEXT; cpu = end + 1u) {
-        for (end = cpu; end < perf->cpu_count && perf->cpus[end].cpu && perf->cpus[end].cpu->meter.pmu == folder->pmu;)
-            end++;
-        if (end == cpu)
-            continue;
-        if (text.length)
-            upmu_perf_text_add(&text, ",");
-        text_add_digits(&text, cpu);
-        if (end == cpu + 1u)
-            continue;
-        upmu_perf_text_add(&text, "-");
-        text_add_digits(&text, end - 1u);
-    }
-    upmu_perf_text_add(&text, "\n");
-    emit_below(folder, "cpus", text.bytes);
-}
-
-static void emit_pmu(const struct folder *folder, uint32_t type)
+static void emit_pmu(const struct upmu_perf_folder *folder, uint32_t type)
 {
     const struct upmu_pmu *pmu = folder->pmu;
     const struct field *fields = !upmu_perf_has_fields(pmu) ? NULL : upmu_pmu_is_amd(pmu) ? amd_fields : intel_fields;
     struct upmu_perf_text text = {.length = 0};
 
     text_add_number(&text, type);
-    emit_below(folder, "type", text.bytes);
-    emit_below(folder, "caps/max_precise", "0\n");
+    upmu_perf_folder_add(folder, "type", text.bytes);
+    upmu_perf_folder_add(folder, "caps/max_precise", "0\n");
     if (!fields) /* raw words of other PMUs than Intel's and AMD's have other fields */
         return;
     for (const struct field *field = fields; field->path; field++)
         if ((pmu->capabilities & field->capability) == field->capability)
-            emit_below(folder, field->path, field->text);
+            upmu_perf_folder_add(folder, field->path, field->text);
     for (unsigned i = 0; i < UPMU_PERF_HARDWARE_EVENTS; i++)
         emit_event(folder, i);
 }
@@ -190,7 +129,8 @@ static void emit_types(const struct upmu_perf *perf, upmu_perf_emit *emit)
 
     for (unsigned i = 0; i < UPMU_CORE_TYPES; i++) {
         uint32_t type = upmu_perf_pmu_type(perf, i);
-        struct folder folder = {perf, emit, upmu_machine_pmu(perf->machine, i), "cpu_core"};
+        struct upmu_perf_folder folder = {
+            .perf = perf, .emit = emit, .pmu = upmu_machine_pmu(perf->machine, i), .name = "cpu_core"};
 
         if (!folder.pmu)
             continue;
@@ -200,19 +140,21 @@ static void emit_types(const struct upmu_perf *perf, upmu_perf_emit *emit)
             folder.name = smaller[small++];
         }
         emit_pmu(&folder, type);
-        emit_cpus(&folder);
+        upmu_perf_folder_cpus(&folder, "cpus");
     }
 }
 
 void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit)
 {
-    const struct folder folder = {perf, emit, upmu_machine_pmu(perf->machine, 0), "cpu"};
+    const struct upmu_perf_folder folder = {
+        .perf = perf, .emit = emit, .pmu = upmu_machine_pmu(perf->machine, 0), .name = "cpu"};
 
     emit_number(perf, emit, DEVICES "software/type", UPMU_PERF_TYPE_SOFTWARE);
     if (upmu_perf_is_hybrid(perf))
         emit_types(perf, emit);
     else if (folder.pmu)
         emit_pmu(&folder, UPMU_PERF_TYPE_RAW);
+    upmu_perf_unit_files(perf, emit);
     emit_number(perf, emit, SETTINGS "paranoid", perf->paranoid);
     emit_number(perf, emit, SETTINGS "max_sample_rate", upmu_perf_most_rate(perf));
     emit_number(perf, emit, SETTINGS "max_stack", upmu_perf_most_stack(perf));

@@ -92,11 +92,23 @@ static struct upmu_cpu *place_of(const struct upmu_perf_event *leader)
     return cpu && cpu->meter.pmu ? cpu : NULL;
 }
 
+/* Return the first event of a list that a unit outside the cores counts, and so all hardware events do; or NULL. */
+static const struct upmu_perf_event *first_of_unit(const struct upmu_perf_event *event)
+{
+    while (event && !upmu_perf_is_unit(event))
+        event = event->next;
+    return event;
+}
+
 static enum upmu_status session_attach(struct upmu_session *session, const struct upmu_perf_event *leader)
 {
-    struct upmu_cpu *cpu = place_of(leader);
+    const struct upmu_perf_event *of_unit = first_of_unit(leader);
+    struct upmu_cpu *cpu;
     enum upmu_status status = UPMU_OK;
 
+    if (of_unit)
+        return upmu_perf_unit_attach(session, of_unit);
+    cpu = place_of(leader);
     if (!leader->of_task)
         return cpu ? upmu_session_attach_cpu(session, cpu) : UPMU_ERR_NO_PMU;
     if (leader->cpu >= 0)
@@ -106,17 +118,23 @@ static enum upmu_status session_attach(struct upmu_session *session, const struc
 
 /*
  * May an event count: it and its leader are enabled, its group has not failed, its task has not ended, and the CPU to
- * which it is limited, if any, is online?
+ * which it is limited, if any, is online? Another CPU drives a unit when its CPU goes.
  */
 static bool event_may_count(const struct upmu_perf_event *event)
 {
     return event->enabled && event->leader->enabled && !event->leader->failed && (!event->of_task || event->task) &&
-           (event->cpu < 0 || event->perf->cpus[event->cpu].cpu);
+           (event->cpu < 0 || upmu_perf_is_unit(event) || event->perf->cpus[event->cpu].cpu);
 }
 
 static bool event_has_counter(const struct upmu_perf_event *event)
 {
     return !upmu_perf_is_software(event) && event_may_count(event);
+}
+
+/* Is a group to have its PMU alone? Members of a group are refused with this attribute. */
+static bool is_alone(const struct upmu_perf_event *leader)
+{
+    return leader->attr.flags & UPMU_PERF_EXCLUSIVE;
 }
 
 /*
@@ -136,9 +154,13 @@ static enum upmu_status session_begin(struct upmu_perf_event *first)
             event->index = index++;
             status = upmu_perf_sample_add(first->session, event, events);
         }
+    if (status == UPMU_OK)
+        upmu_perf_page_begin(first->session, first);
     if (status != UPMU_OK || !events)
         return status;
     status = upmu_session_share(first->session, UPMU_SHARING && !(first->attr.flags & UPMU_PERF_PINNED));
+    if (status == UPMU_OK)
+        status = upmu_session_alone(first->session, is_alone(first));
     if (status == UPMU_OK)
         status = upmu_perf_sample_begin(first->session, first);
     if (status == UPMU_OK)
@@ -174,31 +196,10 @@ int upmu_perf_session_start(struct upmu_perf_event *event)
     return 0;
 }
 
-/*
- * Add what an event has counted in its session to `sum`. `stops`: the session is stopped, and the rest of the event's
- * period is kept. Returns 0, or a negative errno.
- */
-static int count_add(struct upmu_perf_event *event, bool stops, struct upmu_perf_sum *sum)
-{
-    struct upmu_count count;
-    enum upmu_status status;
-
-    if (event->index == UPMU_PERF_NO_INDEX)
-        return 0;
-    status = upmu_set_read(&event->first->session->set, event->index, 1, &count);
-    if (status != UPMU_OK)
-        return upmu_perf_errno(status);
-    upmu_perf_sum_add(sum, &(struct upmu_perf_sum){count.raw, count.enabled_ns, count.running_ns});
-    if (stops)
-        upmu_perf_sample_stop(event, &count);
-    return 0;
-}
-
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_perf_sum *out_sum)
 {
     upmu_perf_hold(event);
-    upmu_perf_soft_count(event, out_sum);
-    return count_add(event, false, out_sum);
+    return upmu_perf_count_here(event, out_sum);
 }
 
 int upmu_perf_session_stop(struct upmu_perf_event *event)
@@ -212,12 +213,16 @@ int upmu_perf_session_stop(struct upmu_perf_event *event)
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return upmu_perf_errno(status);
     for (event = first; event; event = event->next) {
+        bool has_counted = event->index != UPMU_PERF_NO_INDEX;
         struct upmu_perf_sum sum;
+        struct upmu_count count;
 
         upmu_perf_soft_end(event);
         sum = event->stopped;
-        if (!count_add(event, true, &sum))
+        if (has_counted && !upmu_perf_count_add(event, &count, &sum)) {
+            upmu_perf_sample_stop(event, &count);
             event->stopped = sum;
+        }
         event->index = UPMU_PERF_NO_INDEX;
     }
     if (first->session)
@@ -264,21 +269,27 @@ int upmu_perf_group_room(struct upmu_perf_event *leader)
 
 /*
  * Can the hardware events of a group run together with `more`, which is the leader or joins? The session is tried on a
- * thread that runs nowhere, so that no CPU has to be reached.
+ * thread that runs nowhere, so that no CPU has to be reached, or on the events' unit.
  */
 static int session_try(struct upmu_session *session, struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
     enum upmu_status status = upmu_session_share(session, UPMU_SHARING && !(leader->attr.flags & UPMU_PERF_PINNED));
+    const struct upmu_perf_event *of_unit = first_of_unit(leader);
     struct upmu_thread thread;
 
+    if (!of_unit)
+        of_unit = first_of_unit(more);
     upmu_thread_init(&thread, 0, 0, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_alone(session, is_alone(leader));
     for (struct upmu_perf_event *event = leader; event && status == UPMU_OK; event = upmu_perf_group_next(event))
         if (!upmu_perf_is_software(event))
             status = upmu_perf_sample_add(session, event, 1u);
     if (leader != more && !upmu_perf_is_software(more) && status == UPMU_OK)
         status = upmu_perf_sample_add(session, more, 1u);
     if (status == UPMU_OK)
-        status = upmu_session_attach_thread(session, &thread, NULL);
+        status = of_unit ? upmu_perf_unit_attach(session, of_unit)
+                         : upmu_session_attach_thread(session, &thread, NULL);
     (void)upmu_session_close(session);
     return upmu_perf_errno(status);
 }

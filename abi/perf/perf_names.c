@@ -22,6 +22,22 @@ void upmu_perf_text_add(struct upmu_perf_text *text, const char *more)
     text->bytes[text->length] = 0;
 }
 
+void upmu_perf_text_add_digits(struct upmu_perf_text *text, int64_t value)
+{
+    char digits[24];
+    unsigned at = sizeof digits - 1u;
+    uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value, digit;
+
+    digits[at] = 0;
+    do {
+        rest = upmu_divide(rest, 10, &digit);
+        digits[--at] = (char)('0' + digit);
+    } while (rest);
+    if (value < 0)
+        digits[--at] = '-';
+    upmu_perf_text_add(text, digits + at);
+}
+
 static void text_add_hex(struct upmu_perf_text *text, const char *before, uint64_t value)
 {
     char digits[19] = "0x";

@@ -131,7 +131,7 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     if (attr->config3)
         return -UPMU_PERF_EINVAL;
     if (attr->flags & UPMU_PERF_PRECISE || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
-        attr->flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
+        attr->flags & UPMU_PERF_EXCLUDE_HOST)
         return -UPMU_PERF_EOPNOTSUPP;
     error = upmu_perf_encode(pmu, attr, &event->event);
     if (error)
@@ -139,9 +139,21 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     return may_use(request, &event->event, upmu_rights_of(pmu, &event->event)) ? 0 : -UPMU_PERF_EACCES;
 }
 
+/* An event of a unit has what all CPUs around the unit do. */
+static int check_unit(const struct request *request, struct upmu_perf_event *event)
+{
+    int error = upmu_perf_unit_check(request->perf, &request->attr, event);
+
+    if (error)
+        return error;
+    return may_use(request, &event->event, UPMU_RIGHT_BEYOND) ? 0 : -UPMU_PERF_EACCES;
+}
+
 static int check_type(const struct request *request, struct upmu_perf_event *event)
 {
-    int error = upmu_perf_is_software(event) ? check_software(&request->attr) : check_hardware(request, event);
+    int error = upmu_perf_is_software(event) ? check_software(&request->attr)
+                : upmu_perf_is_unit(event)   ? check_unit(request, event)
+                                             : check_hardware(request, event);
 
     if (!error)
         error = upmu_perf_attr_type(&request->attr);
@@ -169,6 +181,9 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
     if (leader->leader == leader &&
         upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(leader) + 1u) >= MOST_READ)
         return -UPMU_PERF_E2BIG;
+    for (const struct upmu_perf_event *other = leader; other; other = upmu_perf_group_next(other))
+        if (upmu_perf_unit_differs(other, event))
+            return -UPMU_PERF_EINVAL;
     return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
                    leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||
                    event->attr.flags & (UPMU_PERF_EXCLUSIVE | UPMU_PERF_PINNED)

@@ -81,27 +81,56 @@ int upmu_perf_output_set(struct upmu_perf_event *event, const struct upmu_perf_e
     return output_change(event, output ? output->ring : NULL);
 }
 
-int64_t upmu_perf_map(struct upmu_perf_event *event, void *const *pages, uint32_t count, bool writable)
+static void ring_give(const struct upmu_perf *perf, struct upmu_perf_ring *ring)
+{
+    if (ring->counts)
+        perf->give(perf->context, ring->counts, sizeof *ring->counts);
+    perf->give(perf->context, ring, sizeof *ring);
+}
+
+/*
+ * Take memory for a ring in these pages, and for the counts of an event that a program may read; such an event is
+ * stopped. Returns 0 or a negative errno, with nothing changed.
+ */
+static int ring_take(struct upmu_perf_event *event, void *const *pages, uint32_t count,
+                     struct upmu_perf_ring **out_ring)
 {
     const struct upmu_perf *perf = event->perf;
+    struct upmu_perf_ring *ring = perf->take(perf->context, sizeof *ring);
+    bool readable = upmu_perf_page_is_readable(event);
+    int error;
+
+    if (!ring)
+        return -UPMU_PERF_ENOMEM;
+    error = upmu_perf_ring_init(ring, pages, count, event->attr.flags & UPMU_PERF_WATERMARK ? event->attr.wakeup : 0);
+    if (!error && readable) {
+        ring->counts = perf->take(perf->context, sizeof *ring->counts);
+        error = ring->counts ? upmu_perf_session_stop(event) : -UPMU_PERF_ENOMEM;
+    }
+    if (error)
+        ring_give(perf, ring);
+    *out_ring = ring;
+    return error;
+}
+
+int64_t upmu_perf_map(struct upmu_perf_event *event, void *const *pages, uint32_t count, bool writable)
+{
     struct upmu_perf_ring *ring;
     int error;
 
     if (event->ring || is_everywhere(event))
         return -UPMU_PERF_EINVAL;
-    ring = perf->take(perf->context, sizeof *ring);
-    if (!ring)
-        return -UPMU_PERF_ENOMEM;
-    error = upmu_perf_ring_init(ring, pages, count, event->attr.flags & UPMU_PERF_WATERMARK ? event->attr.wakeup : 0);
-    if (error) {
-        perf->give(perf->context, ring, sizeof *ring);
+    error = ring_take(event, pages, count, &ring);
+    if (error)
         return error;
-    }
     ring->overwrite = !writable;
     ring->backward = event->attr.flags & UPMU_PERF_WRITE_BACKWARD;
     ring->owner = event;
     event->mapped = true;
-    return output_change(event, ring);
+    (void)output_change(event, ring); /* no former ring: no CPU has to be reached */
+    if (ring->counts)
+        (void)upmu_perf_session_start(event);
+    return 0;
 }
 
 int64_t upmu_perf_unmap(struct upmu_perf_event *event)
@@ -117,7 +146,7 @@ int64_t upmu_perf_unmap(struct upmu_perf_event *event)
             return error;
     }
     event->mapped = false;
-    event->perf->give(event->perf->context, ring, sizeof *ring);
+    ring_give(event->perf, ring);
     return 0;
 }
 

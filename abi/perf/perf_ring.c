@@ -18,9 +18,9 @@ int upmu_perf_ring_init(struct upmu_perf_ring *ring, void *const *pages, uint32_
     uint32_t data = count - 1u;
     struct upmu_perf_page *page;
 
+    memset(ring, 0, sizeof *ring);
     if (data > MOST_DATA_PAGES || (data & (data - 1u)))
         return -UPMU_PERF_EINVAL;
-    memset(ring, 0, sizeof *ring);
     ring->pages = pages;
     ring->bytes = (uintptr_t)data * UPMU_PERF_PAGE_BYTES;
     ring->watermark = watermark ? watermark : ring->bytes / 2u;

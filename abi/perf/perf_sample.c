@@ -20,19 +20,14 @@
 
 /* ---- Sampling attributes ---- */
 
-/*
- * Can an event sample without an interrupt? A count of switches can, by the switches; other events by ticks; none with
- * the counts of its group in the samples.
- */
+/* Can an event sample without an interrupt: counts of notes by the notes, others by ticks? */
 static bool polled_samples(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
     bool is_software = attr->type == UPMU_PERF_TYPE_SOFTWARE;
 
-    if (attr->sample_type & UPMU_PERF_SAMPLE_READ && attr->read_format & UPMU_PERF_READ_GROUP)
-        return false;
-    if (is_software && attr->config == UPMU_PERF_SWITCHES)
-        return true;
-    return perf->tick_rate && (!is_software || attr->config <= UPMU_PERF_TASK_CLOCK);
+    if (is_software && attr->config > UPMU_PERF_TASK_CLOCK)
+        return attr->config == UPMU_PERF_SWITCHES || perf->frames_of_notes;
+    return perf->tick_rate;
 }
 
 int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
@@ -112,26 +107,30 @@ static unsigned words_of_read(const struct upmu_perf_event *event)
     return (unsigned)(upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(event->leader)) / 8u);
 }
 
-/* Return the present count of an event, for a sample: by the overflow's session, by a tick, or of a software event. */
-static uint64_t value_now(const struct upmu_overflow *overflow, const struct upmu_perf_event *event)
+/* Return the count of an event, of an overflow's session or not, at this moment. `sampled`: the event of the sample. */
+static uint64_t value_now(const struct upmu_overflow *overflow, const struct upmu_perf_event *event,
+                          const struct upmu_perf_event *sampled)
 {
-    struct upmu_perf_sum sum;
+    struct upmu_perf_sum sum = event->stopped;
 
     if (event->index == UPMU_PERF_NO_INDEX)
         upmu_perf_soft_count(event, &sum);
     else if (overflow->set)
         return event->stopped.value + upmu_overflow_value(overflow, event->index);
-    else
+    else if (event == sampled)
         return event->rest.reached; /* the count, for which a tick takes this sample */
+    else
+        (void)upmu_perf_count_here(event, &sum);
     return sum.value;
 }
 
 static void put_value(struct upmu_perf_record *record, const struct upmu_overflow *overflow,
-                      const struct upmu_perf_event *event, uint64_t format)
+                      const struct upmu_perf_event *event, const struct upmu_perf_event *sampled)
 {
     const struct upmu_perf_event *opened = upmu_perf_opened(event);
+    uint64_t format = sampled->attr.read_format;
 
-    upmu_perf_record_word(record, value_now(overflow, event));
+    upmu_perf_record_word(record, value_now(overflow, event, sampled));
     if (format & UPMU_PERF_READ_ID)
         upmu_perf_record_word(record, opened->id);
     if (format & UPMU_PERF_READ_LOST)
@@ -139,17 +138,15 @@ static void put_value(struct upmu_perf_record *record, const struct upmu_overflo
 }
 
 static void put_read(struct upmu_perf_record *record, const struct upmu_overflow *overflow,
-                     const struct upmu_perf_event *event)
+                     const struct upmu_perf_event *sampled)
 {
-    uint64_t format = event->attr.read_format;
-
-    if (!(format & UPMU_PERF_READ_GROUP)) {
-        put_value(record, overflow, event, format);
+    if (!(sampled->attr.read_format & UPMU_PERF_READ_GROUP)) {
+        put_value(record, overflow, sampled, sampled);
         return;
     }
-    upmu_perf_record_word(record, upmu_perf_group_size(event->leader));
-    for (event = event->leader; event; event = upmu_perf_group_next(event))
-        put_value(record, overflow, event, format);
+    upmu_perf_record_word(record, upmu_perf_group_size(sampled->leader));
+    for (const struct upmu_perf_event *event = sampled->leader; event; event = upmu_perf_group_next(event))
+        put_value(record, overflow, event, sampled);
 }
 
 /* Find the callers of code that a tick interrupted, as upmu_overflow_callers() does for an overflow. */

@@ -62,8 +62,7 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
                     bool user)
 {
-    task->notes.count[user][note]++;
-    perf->cpus[cpu].notes.count[user][note]++;
+    upmu_perf_notes_add(perf, cpu, task, note, user);
 }
 
 /* ---- exec and exit ---- */

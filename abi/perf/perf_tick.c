@@ -18,7 +18,7 @@ static uint64_t period_of(const struct upmu_perf_event *event)
 {
     if (!(event->attr.flags & UPMU_PERF_FREQ))
         return event->attr.period;
-    return event->attr.config == UPMU_PERF_SWITCHES ? 1u : ns_of_frequency(event);
+    return event->attr.config > UPMU_PERF_TASK_CLOCK && upmu_perf_is_software(event) ? 1u : ns_of_frequency(event);
 }
 
 void upmu_perf_polled_begin(struct upmu_perf_event *event)
@@ -93,10 +93,10 @@ static void overflow_of(const struct upmu_perf_event *event, const struct upmu_f
                                                                              : 0)};
 }
 
-/* Is an event sampled by ticks? */
+/* Is an event sampled by ticks: one that no note of the host samples? */
 static bool is_of_ticks(const struct upmu_perf_event *event)
 {
-    return upmu_perf_is_polled(event) && !(upmu_perf_is_software(event) && event->attr.config == UPMU_PERF_SWITCHES);
+    return upmu_perf_is_polled(event) && !(upmu_perf_is_software(event) && event->attr.config > UPMU_PERF_TASK_CLOCK);
 }
 
 static void tick_event(struct upmu_perf_event *event, const struct upmu_frame *frame, uint64_t time_ns)
@@ -134,4 +134,30 @@ void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns)
 
     if (event->attr.period && upmu_perf_is_software(event) && event->attr.config == UPMU_PERF_SWITCHES)
         sample_software(event, &overflow, false);
+}
+
+/* ---- Notes ---- */
+
+/* After a note: sample an event whose period the note has ended. Clocks are sampled by ticks. */
+static void note_event(struct upmu_perf_event *event, const struct upmu_frame *frame, uint64_t time_ns)
+{
+    struct upmu_overflow overflow;
+
+    if (!event->attr.period || !upmu_perf_is_software(event) || event->attr.config <= UPMU_PERF_TASK_CLOCK)
+        return;
+    overflow_of(event, frame, time_ns, &overflow);
+    sample_software(event, &overflow, false);
+}
+
+void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
+                          const struct upmu_frame *frame)
+{
+    uint64_t now = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
+
+    upmu_perf_notes_add(perf, cpu, task, note, frame && frame->user);
+    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+        if (event->cpu < 0 || (unsigned)event->cpu == cpu)
+            note_event(event, frame, now);
+    for (struct upmu_perf_event *event = perf->cpus[cpu].events; event; event = event->next_of_task)
+        note_event(event, frame, now);
 }

@@ -61,6 +61,13 @@ bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
     return cpu->meter.live && reaches_unit(unit, cpu, &distance);
 }
 
+bool upmu_unit_is_near(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
+{
+    unsigned distance;
+
+    return unit->meter.machine && cpu->meter.live && reaches_unit(unit, cpu, &distance) && distance == 0;
+}
+
 static unsigned driven_units(const struct upmu_cpu *cpu)
 {
     unsigned count = 0;

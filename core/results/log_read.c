@@ -153,7 +153,7 @@ static void take_sample_parts(struct log_cursor *cursor, struct upmu_log_sample 
                      (branches && !(sample->parts & UPMU_PART_BRANCHES)) ||
                      (sample->retire && !(sample->parts & UPMU_PART_RETIRE));
     for (i = 0; i < sizeof single / sizeof single[0]; i++)
-        if (sample->parts >> i & 1u)
+        if ((uint32_t)sample->parts >> i & 1u)
             *single[i] = take_number64(cursor);
     take_words(cursor, &sample->registers, sample->parts & UPMU_PART_REGISTERS ? UPMU_RECORD_REGISTERS : 0);
     take_words(cursor, &sample->branch, 3u * branches);

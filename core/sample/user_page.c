@@ -86,6 +86,11 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
         memset(&page->event[i], 0, sizeof page->event[i]);
     }
     page->count = set->count;
+    if (page->version == UPMU_USER_WATCHED) {
+        struct upmu_watched_page *watched = (struct upmu_watched_page *)(void *)page;
+
+        watched->written(watched);
+    }
     UPMU_BARRIER();
     page->sequence++;
 }
@@ -207,7 +212,8 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
                        upmu_machine_clock_ns(cpu->meter.machine));
 }
 
-enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+/* Publish a session in a page (NULL: in none), which gets this version. */
+static enum upmu_status publish_as(struct upmu_session *session, struct upmu_user_page *page, uint32_t version)
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
@@ -216,11 +222,23 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
     if (!page)
         return UPMU_OK;
     memset(page, 0, sizeof *page);
-    page->version = UPMU_USER_VERSION;
+    page->version = version;
     __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&session->machine->user_reads, 2, __ATOMIC_RELAXED);
     write_page(NULL, session, 0);
     return UPMU_OK;
+}
+
+enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+{
+    return publish_as(session, page, UPMU_USER_VERSION);
+}
+
+enum upmu_status upmu_session_publish_watched(struct upmu_session *session, struct upmu_watched_page *watched)
+{
+    if (!port_has_allow_rdpmc(session->machine->port))
+        return upmu_session_refuse(session, UPMU_ERR_HOOK_MISSING);
+    return publish_as(session, &watched->page, UPMU_USER_WATCHED);
 }
 
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -267,6 +285,12 @@ void upmu_user_page_end(struct upmu_session *session)
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
 {
     (void)page;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+enum upmu_status upmu_session_publish_watched(struct upmu_session *session, struct upmu_watched_page *watched)
+{
+    (void)watched;
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 

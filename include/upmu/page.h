@@ -46,6 +46,31 @@ extern "C" {
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page);
 
+/* upmu_user_page.version of a page that no program maps: it is the begin of a struct upmu_watched_page. */
+#define UPMU_USER_WATCHED 0u
+
+/*
+ * A page of the host's own, from which it fills in pages of another layout for programs.  The library calls `written`
+ * each time that it has written `page`, while page.sequence is odd: a handler that interrupts this call does not write
+ * the page, and the interrupted call writes it once more.
+ *
+ * Context of `written`: nmi, on the CPU that runs the session, or in a call on a session that runs nowhere.
+ */
+struct upmu_watched_page {
+    struct upmu_user_page page;
+    void (*written)(struct upmu_watched_page *watched);
+};
+
+/*
+ * Do as upmu_session_publish(), with a page of the host's own, whose field `written` is set.  The function is called
+ * for the first time by this call, and for the last time when the page is withdrawn.
+ *
+ * Returns and context: as upmu_session_publish(); UPMU_ERR_HOOK_MISSING (no allow_rdpmc: programs cannot be given the
+ * right).
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_publish_watched(struct upmu_session *session, struct upmu_watched_page *watched);
+
 #ifdef __cplusplus
 }
 #endif

@@ -348,6 +348,9 @@ struct upmu_unit_facts {
     struct upmu_accesses accesses;            /* register accesses so far */
 };
 
+/* Can a CPU drive an open unit, and is it on the unit's die?  Context: any. */
+bool upmu_unit_is_near(const struct upmu_unit *unit, const struct upmu_cpu *cpu);
+
 /* Get the facts about a unit; all 0: it is not open.  Context: any. */
 void upmu_unit_ask(const struct upmu_unit *unit, struct upmu_unit_facts *out_facts);
 

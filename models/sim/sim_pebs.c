@@ -70,7 +70,7 @@ static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uin
     uint8_t bytes[8];
 
     for (unsigned i = 0; i < 8; i++)
-        bytes[i] = writes ? (uint8_t)(*word >> 8u * i) : 0;
+        bytes[i] = (uint8_t)(writes ? *word >> 8u * i : 0);
     if (sim->memory == NULL || !sim->memory(sim, index, kind, address, bytes, sizeof bytes)) {
         if (sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_MEMORY))
             upmu_sim_violate(sim, "a record, or the debug store area, is in memory that is not mapped", SIM_MSR_DS_AREA,

@@ -28,10 +28,12 @@ struct perf_kernel {
     size_t taken_bytes;        /* not given back */
     const uint64_t *registers; /* of the code that is interrupted, or NULL */
     uint64_t register_mask;
+    bool reads[PERF_KERNEL_CPUS]; /* may programs there execute RDPMC? */
 };
 
 static struct perf_kernel perf_kernel;
 static const struct upmu_sim_profile *perf_kernel_second; /* model of the CPUs but the first, of a hybrid; or NULL */
+static void (*perf_kernel_model)(struct upmu_sim *sim); /* begins a model that is more than CPUs; or NULL */
 
 static struct upmu_cpu *perf_kernel_task_cpu(void *context, struct upmu_perf_task *task)
 {
@@ -84,6 +86,13 @@ static void perf_kernel_deliver(struct upmu_sim *sim, unsigned cpu, const struct
     (void)upmu_pmi_handle(&perf_kernel.cpu[cpu], &frame);
 }
 
+static void perf_kernel_allow(void *context, bool allow)
+{
+    (void)context;
+    if (perf_kernel.sim.current < PERF_KERNEL_CPUS)
+        perf_kernel.reads[perf_kernel.sim.current] = allow;
+}
+
 /*
  * Both CPUs of this model begin, and idle: `idle` has a task for each, which the caller initialises.  NULL, or the part
  * that does not begin.
@@ -94,10 +103,14 @@ static const char *perf_kernel_set_up(const struct upmu_sim_profile *model, stru
     struct upmu_domain *domains[] = {&kernel->domain, NULL};
 
     memset(kernel, 0, sizeof *kernel);
-    upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
+    if (perf_kernel_model)
+        perf_kernel_model(&kernel->sim);
+    else
+        upmu_sim_init(&kernel->sim, model, PERF_KERNEL_CPUS);
     for (unsigned i = 1; perf_kernel_second && i < PERF_KERNEL_CPUS; i++)
         upmu_sim_set_profile(&kernel->sim, i, perf_kernel_second);
     kernel->sim.deliver = perf_kernel_deliver;
+    kernel->sim.port.allow_rdpmc = perf_kernel_allow;
     upmu_domain_init(&kernel->domain, UPMU_SCOPE_CORE);
     if (upmu_machine_init(&kernel->machine, upmu_sim_port(&kernel->sim)) != UPMU_OK)
         return "machine";

@@ -137,7 +137,7 @@ static void perf_host_begin(void)
 }
 
 /* Two CPUs of a model. */
-static void perf_host_set_up(const char *profile)
+static inline void perf_host_set_up(const char *profile)
 {
     memset(&perf_host, 0, sizeof perf_host);
     host_set_up_two(&perf_host.host, profile);
@@ -179,7 +179,7 @@ static void perf_close(int file)
 }
 
 /* The CPU switches to another task, and executes. */
-static void perf_switch(unsigned cpu, unsigned next)
+static inline void perf_switch(unsigned cpu, unsigned next)
 {
     upmu_sim_switch_cpu(&perf_host.host.sim, cpu);
     assert_int_equal(
@@ -189,7 +189,7 @@ static void perf_switch(unsigned cpu, unsigned next)
 }
 
 /* Work of a CPU: each instruction takes a cycle, and a ns. */
-static void perf_work(unsigned cpu, bool user, uint64_t instructions)
+static inline void perf_work(unsigned cpu, bool user, uint64_t instructions)
 {
     upmu_sim_switch_cpu(&perf_host.host.sim, cpu);
     upmu_sim_events(&perf_host.host.sim, &(struct upmu_sim_burst){.instructions = instructions,
@@ -204,7 +204,7 @@ static void perf_work(unsigned cpu, bool user, uint64_t instructions)
                                                                   .ip_step = 1});
 }
 
-static void perf_host_end(void)
+static inline void perf_host_end(void)
 {
     for (int i = 0; i < PERF_FILES; i++)
         if (perf_host.open[i])

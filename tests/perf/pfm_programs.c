@@ -344,35 +344,55 @@ static uint64_t rdpmc(uint32_t counter)
     return (uint64_t)high << 32 | low;
 }
 
-/* The count by the mapped page, as perf_event_open(2) says, or that the page does not offer it. */
+/* The count by the mapped page, as perf_event_open(2) says; *out_index: that of the counter. */
+static uint64_t count_of_page(volatile struct perf_event_mmap_page *page, uint32_t *out_index)
+{
+    uint64_t count;
+    uint32_t lock;
+
+    do {
+        lock = page->lock;
+        __asm__ volatile("" : : : "memory");
+        *out_index = page->index;
+        count = (uint64_t)page->offset;
+        if (*out_index) {
+            unsigned shift = 64u - page->pmc_width;
+
+            count += (uint64_t)((int64_t)(rdpmc(*out_index - 1) << shift) >> shift);
+        }
+        __asm__ volatile("" : : : "memory");
+    } while (page->lock != lock);
+    return count;
+}
+
+/* The mapped page offers RDPMC, and gives the count, of an event that is disabled and while it counts. */
 static void program_rdpmc(void)
 {
-    struct perf_event_attr attr;
     volatile struct perf_event_mmap_page *page;
-    uint64_t count = 0, word;
-    uint32_t index, lock;
+    uint64_t first, second, passes = PASSES, word;
+    struct perf_event_attr attr;
+    uint32_t index;
     int file;
 
     expect("encoding", encode(instructions, &attr), PFM_SUCCESS);
     file = open_event(instructions, -1, &attr);
     page = map_ring(file).page;
+    expect("the page offers RDPMC", !!(page->capabilities & CAPABLE_OF_RDPMC), 1);
     pfm_count(file, PASSES);
-    do {
-        lock = page->lock;
-        __asm__ volatile("" : : : "memory");
-        index = page->index;
-        count = (uint64_t)page->offset;
-        if ((page->capabilities & CAPABLE_OF_RDPMC) && index)
-            count += rdpmc(index - 1);
-        __asm__ volatile("" : : : "memory");
-    } while (page->lock != lock);
     read_words(file, &word, 1);
     expect("count by read", (int64_t)word, COUNTED);
-    if ((page->capabilities & CAPABLE_OF_RDPMC))
-        expect("count by the page", (int64_t)count, COUNTED);
-    else
-        expect("counter that the page names", index, 0);
-    printf("the page %s\n", (page->capabilities & CAPABLE_OF_RDPMC) ? "offers RDPMC" : "does not offer RDPMC");
+    expect("count by the page", (int64_t)count_of_page(page, &index), COUNTED);
+    expect("counter of a disabled event", index, 0);
+    expect("enable", ioctl(file, PERF_EVENT_IOC_ENABLE, 0), 0);
+    first = count_of_page(page, &index);
+    expect_range("counter of an enabled event", index, 1, UINT32_MAX);
+    __asm__ volatile("1: dec %0; jnz 1b" : "+r"(passes) : : "cc");
+    second = count_of_page(page, &index);
+    read_words(file, &word, 1);
+    expect_range("the loop by the page", second - first, 2 * PASSES, 2 * PASSES + 100);
+    expect_range("from the page to the call", word - second, 1, 400);
+    second = count_of_page(page, &index);
+    expect_range("from the call to the page", second - word, 1, 400);
 }
 
 static void expect_refusal(const char *what, struct perf_event_attr *attr, int pid, int group, unsigned long flags,

@@ -6,7 +6,8 @@
  *
  *     supervisor MODEL[+MODEL] PROGRAM [ARGUMENT...]
  *
- * A second model is that of CPU 1, a core of another type.
+ * A second model is that of CPU 1, a core of another type.  MODEL can be a machine with units outside the cores
+ * (supervisor_units.h).
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
@@ -175,15 +176,18 @@ static size_t read_stack(void *context, uint64_t address, void *to, size_t bytes
     return found > 0 ? (size_t)found : 0;
 }
 
+#include "tests/perf/supervisor_units.h"
+
 static void machine_make(char *model)
 {
+    bool has_units = units_model(model);
     char *second = strchr(model, '+');
     const struct upmu_sim_profile *profile;
     const char *missing;
 
     if (second)
         *second++ = 0;
-    profile = upmu_sim_profile(model);
+    profile = upmu_sim_profile(has_units ? "skl" : model);
     perf_kernel_second = second ? upmu_sim_profile(second) : NULL;
     if (!profile || (second && !perf_kernel_second)) {
         fprintf(stderr, "supervisor: no model %s\n", model);
@@ -194,6 +198,8 @@ static void machine_make(char *model)
     missing = perf_kernel_set_up(profile, idle, UINT_MAX);
     if (missing)
         die(missing);
+    if (has_units)
+        units_open();
     perf_kernel.perf.paranoid = 2;
     perf_kernel.perf.registers = REGISTERS;
     perf_kernel.perf.read_stack = read_stack;
@@ -255,10 +261,13 @@ static void run_on_model(struct upmu_perf_task *next)
         die("switch");
 }
 
-/* Does an event count the instructions that CPU 0 executes? Perf has a dummy that it never disables. */
+/*
+ * Does an event count the instructions that CPU 0 executes, or what they do to a unit? Perf has a dummy that it never
+ * disables.
+ */
 static bool counts_cpu(const struct upmu_perf_event *event)
 {
-    return event && !event->of_task && event->cpu == 0 && event->enabled &&
+    return event && !event->of_task && (event->cpu == 0 || event->attr.type >= UPMU_PERF_TYPE_UNIT) && event->enabled &&
            !(event->attr.type == UPMU_PERF_TYPE_SOFTWARE && event->attr.config == UPMU_PERF_DUMMY);
 }
 
@@ -313,6 +322,7 @@ static void step_done(struct task *task)
                                                                .user = true,
                                                                .ip = registers.rip,
                                                                .sp = registers.rsp});
+    units_step();
     if (truth_file && task->executed)
         fprintf(truth_file, "%llx\n", registers.rip);
     if (++task->instructions % TICK_INSTRUCTIONS == 0)
@@ -692,6 +702,38 @@ static void task_executes(struct task *task, pid_t first)
 
 /* ---- The loop ---- */
 
+/*
+ * A program has executed RDPMC, which this machine's kernel refuses: it gets the value of the model's counter, if it
+ * may read it. Returns true: the instruction is done.
+ */
+static bool rdpmc_done(struct task *task)
+{
+    struct user_regs_struct r;
+    uint64_t value;
+    uintptr_t irq;
+    bool fine;
+
+    if (ptrace(PTRACE_GETREGS, task->id, NULL, &r) != 0)
+        return false;
+    code_fetch(task, r.rip);
+    if (task->code[0] != 0x0f || task->code[1] != 0x33)
+        return false;
+    run_on_model(&task->perf);
+    irq = perf_kernel.sim.port.irq_save(perf_kernel.sim.port.context);
+    fine = perf_kernel.reads[0] &&
+           perf_kernel.sim.port.rdpmc(perf_kernel.sim.port.context, (uint32_t)r.rcx, &value);
+    perf_kernel.sim.port.irq_restore(perf_kernel.sim.port.context, irq);
+    if (!fine)
+        return false;
+    r.rax = (uint32_t)value;
+    r.rdx = value >> 32;
+    r.rip += 2;
+    (void)ptrace(PTRACE_SETREGS, task->id, NULL, &r);
+    if (task->stepping)
+        step_done(task);
+    return true;
+}
+
 /* A stop of a thread; the signal that it gets when it goes on. */
 static int stop_handle(struct task *task, int status, pid_t first)
 {
@@ -732,7 +774,7 @@ static int stop_handle(struct task *task, int status, pid_t first)
         step_done(task);
         return 0;
     }
-    return number;
+    return number == SIGSEGV && rdpmc_done(task) ? 0 : number;
 }
 
 static int supervise(pid_t first)

@@ -163,6 +163,28 @@ def types_of_cores_are_counted_by_their_names():
     return complaints + ([] if "type 0 config 0x800000004 " in log else [f"types of generic events: {log}"])
 
 
+@check
+def units_outside_the_cores_are_counted_by_their_names():
+    """The model's first package takes 1/2^14 joule with each instruction, and reads a line of memory."""
+    complaints = []
+    for model, options, expected in (
+            ("kbl", ("-a", "--per-socket", "-e", "power/energy-pkg/,msr/aperf/,cstate_pkg/c6-residency/"),
+             (r"S0,1,0\.12,Joules,power/energy-pkg/", r"S0,2,4008,,msr/aperf/", "S0,1,0,,cstate_pkg/c6-residency/")),
+            ("kbl", ("-e", "power/energy-pkg/"), (r"0\.12,Joules,power/energy-pkg/",)),
+            ("skx2", ("-a", "-e", "uncore_imc_0/UNC_M_CAS_COUNT.RD/,uncore_imc_1/event=4,umask=3/"),
+             ("2004,,uncore_imc_0/UNC_M_CAS_COUNT.RD/", "0,,uncore_imc_1/event=4,umask=3/")),
+            ("skx2", ("-a", "-A", "-e", "uncore_imc_0/event=4,umask=3/"),
+             ("CPU0,2004,,uncore_imc_0/event=4,umask=3/", "CPU1,0,,uncore_imc_0/event=4,umask=3/"))):
+        folder = f"{WORK}/files-{model}"
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        output, code, _ = supervised(f"machine={model}", "perf", "stat", "-x,", *options, f"{HERE}/loop",
+                                     SUPERVISOR_FILES=folder)
+        complaints += [f"{model}: no {line} in: {output}" for line in expected
+                       if code or not re.search(f"^{line},", output, re.M)]
+    return complaints
+
+
 def recorded(*options, program="calls", model="skl"):
     """What perf says when it records, the addresses behind each instruction of the program, and the supervisor's log."""
     output, code, log = supervised(model, "perf", "record", "-o", f"{WORK}/data", *options, f"{HERE}/{program}",

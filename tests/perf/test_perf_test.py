@@ -24,6 +24,8 @@ Synthesize attr update
 Event times
 maps__merge_in
 Event expansion for cgroups
+User space counter reading of instructions
+User space counter reading of cycles
 perf stat csv summary test
 perf stat metrics (shadow stat) test
 perf stat tests""".splitlines()

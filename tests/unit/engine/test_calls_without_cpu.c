@@ -55,6 +55,7 @@ static struct upmu_progress progress;
 static struct upmu_queue queue;
 static struct upmu_message messages[4];
 static struct upmu_user_page page;
+static struct upmu_watched_page watched_page;
 static struct upmu_place_work work;
 static struct upmu_event event;
 static struct upmu_dry_run dry_run;
@@ -76,6 +77,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
 #define NO_PMU UPMU_ERR_NO_PMU
 #define STATE UPMU_ERR_STATE
 #define INVALID UPMU_ERR_INVALID
+#define HOOK_MISSING UPMU_ERR_HOOK_MISSING
 #define SAME(status) status, status, status, status, status
 #define DONE(call) ((call), 0)
 
@@ -150,6 +152,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_session_mask_on_full, DONE(upmu_session_mask_on_full(session, true)), SAME(OK)) \
     X(upmu_session_messages, upmu_session_messages(fresh, &queue, messages, 4, 0, NULL), SAME(OK)) \
     X(upmu_session_publish, upmu_session_publish(fresh, &page), SAME(OK)) \
+    X(upmu_session_publish_watched, upmu_session_publish_watched(fresh, &watched_page), SAME(HOOK_MISSING)) \
     X(upmu_session_remove_set, upmu_session_remove_set(fresh, 7), SAME(INVALID)) \
     X(upmu_session_restart, upmu_session_restart(session), SAME(OK)) \
     X(upmu_session_ring, upmu_session_ring(fresh, ring, sizeof ring), SAME(OK)) \
@@ -189,6 +192,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_unit_open_text, upmu_unit_open_text(&unit, &host.machine, "package0/die0/imc0"), \
       SAME(UPMU_ERR_NO_SUCH_PMU)) \
     X(upmu_unit_poll, upmu_unit_poll(&unit), SAME(STATE)) \
+    X(upmu_unit_is_near, DONE(upmu_unit_is_near(&unit, cpu)), SAME(OK)) \
     X(upmu_unit_poll_interval, DONE(upmu_unit_poll_interval(&unit)), SAME(OK)) \
     X(upmu_unit_scale, DONE(upmu_unit_scale(&unit, &event, &scale)), SAME(OK)) \
     X(upmu_unit_take_firmware, upmu_unit_take_firmware(&unit), SAME(STATE)) \

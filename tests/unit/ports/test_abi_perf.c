@@ -6,12 +6,15 @@
  */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_files.c"
+#include "abi/perf/perf_folder.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
 #include "abi/perf/perf_open.c"
 #include "abi/perf/perf_output.c"
+#include "abi/perf/perf_page.c"
 #include "abi/perf/perf_record.c"
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
@@ -21,6 +24,8 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
+#include "abi/perf/perf_unit_files.c"
 
 #include <stdio.h>
 
@@ -1054,7 +1059,9 @@ static void files_of_arm_say_its_type_alone(void **state)
     (void)state;
     perf_host_set_up("skl");
     files[0] = 0;
-    emit_pmu(&(struct folder){&perf_host.perf, note_file, &pmu, "cpu"}, UPMU_PERF_TYPE_RAW);
+    emit_pmu(
+        &(struct upmu_perf_folder){.perf = &perf_host.perf, .emit = note_file, .pmu = &pmu, .name = "cpu"},
+        UPMU_PERF_TYPE_RAW);
     assert_non_null(strstr(files, "/cpu/type 4\n"));
     assert_null(strstr(files, "format"));
     perf_host_end();
@@ -1133,6 +1140,41 @@ static void commands_that_do_nothing_here_say_why(void **state)
     perf_host_end();
 }
 
+/* While an event with `exclusive` has its counter, no other one of the PMU has any. */
+static void an_exclusive_event_counts_alone(void **state)
+{
+    struct upmu_perf_attr attr = {.size = sizeof attr,
+                                  .config = 1,
+                                  .read_format = UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING,
+                                  .flags = UPMU_PERF_EXCLUSIVE};
+    uint64_t alone[3], other[3];
+    int first, second;
+
+    (void)state;
+    perf_host_set_up("skl");
+    first = perf_open(&attr, 0, -1, -1, 0);
+    assert_compare(first, >, 0);
+    assert_int_equal(perf_open(&attr, 0, -1, first, 0), -UPMU_PERF_EINVAL); /* it is the leader that is exclusive */
+    perf_switch(0, 0);
+    perf_work(0, true, 100);
+    assert_int_equal(upmu_perf_read(perf_event(first), alone, sizeof alone), sizeof alone);
+    assert_int_equal(alone[0], 100);
+    assert_int_equal(alone[1], alone[2]);
+    attr.flags = 0;
+    attr.config = 4;
+    second = perf_open(&attr, 0, -1, -1, 0);
+    for (unsigned i = 0; i < 40; i++) {
+        perf_work(0, true, 1000);
+        assert_int_equal(upmu_cpu_tick(&perf_host.host.cpu[0]), UPMU_OK);
+    }
+    assert_int_equal(upmu_perf_read(perf_event(first), alone, sizeof alone), sizeof alone);
+    assert_int_equal(upmu_perf_read(perf_event(second), other, sizeof other), sizeof other);
+    assert_true(alone[2] < alone[1] && other[2] < other[1] && other[2]);
+    assert_in_range(alone[2] + other[2], alone[1] - 1000, alone[1]); /* never at the same time */
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1172,6 +1214,7 @@ int main(void)
         cmocka_unit_test(events_have_a_limit),
         cmocka_unit_test(each_copy_may_fail),
         cmocka_unit_test(commands_that_do_nothing_here_say_why),
+        cmocka_unit_test(an_exclusive_event_counts_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

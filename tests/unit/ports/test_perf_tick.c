@@ -8,11 +8,13 @@
 
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_count.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
 #include "abi/perf/perf_open.c"
 #include "abi/perf/perf_output.c"
+#include "abi/perf/perf_page.c"
 #include "abi/perf/perf_record.c"
 #include "abi/perf/perf_ring.c"
 #include "abi/perf/perf_sample.c"
@@ -22,6 +24,7 @@
 #include "abi/perf/perf_tell.c"
 #include "abi/perf/perf_throttle.c"
 #include "abi/perf/perf_tick.c"
+#include "abi/perf/perf_unit.c"
 
 #include "tests/perf/perf_rings.h"
 
@@ -370,21 +373,119 @@ static void software_samples_that_this_layer_lacks_are_refused(void **state)
 
     (void)state;
     set_up();
-    for (unsigned rate = 0; rate < 2; rate++) {
+    for (unsigned round = 0; round < 4; round++) {
+        unsigned rate = round & 1u;
+
         perf_host.perf.tick_rate = rate;
+        perf_host.perf.frames_of_notes = round >> 1;
         for (attr.config = 0; attr.config < UPMU_PERF_SOFTWARE_EVENTS; attr.config++) {
             bool fine = attr.config == UPMU_PERF_SWITCHES || attr.config >= UPMU_PERF_ALIGNMENT_FAULTS ||
-                        (rate && attr.config <= UPMU_PERF_TASK_CLOCK);
+                        (attr.config <= UPMU_PERF_TASK_CLOCK ? rate : round >> 1);
 
             file = open_task(attr);
-            assert_int_equal(file > 0, fine, attr.config, rate);
+            assert_int_equal(file > 0, fine, attr.config, round);
             if (file > 0)
                 perf_close(file);
         }
     }
-    attr.config = UPMU_PERF_SWITCHES;
+    perf_host_end();
+}
+
+/* ---- Samples by notes of the host ---- */
+
+static void each_nth_fault_and_migration_is_sampled(void **state)
+{
+    const struct upmu_frame kernel = {.ip = 0x8000};
+    struct upmu_perf_attr attr = software(UPMU_PERF_FAULTS, 2, IP_AND_PERIOD, UPMU_PERF_EXCLUDE_KERNEL);
+    int of_task, of_cpu, major;
+
+    (void)state;
+    set_up();
+    perf_host.perf.frames_of_notes = true;
+    of_task = open_task(attr);
+    map(of_task, 0);
+    attr.flags = 0;
+    attr.config = UPMU_PERF_MIGRATIONS;
+    attr.sample_period = 1;
+    of_cpu = perf_open(&attr, -1, 0, -1, 0);
+    map(of_cpu, 1);
+    attr.config = UPMU_PERF_FAULTS_MAJOR;
+    attr.flags = UPMU_PERF_FREQ;
+    attr.sample_period = 100;
+    major = open_task(attr);
+    map(major, 2);
+    perf_switch(0, 0);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, &user_frame);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, &kernel);
+    tick(&user_frame);
+    assert_false(take(0));
+    assert_false(take(2));
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MAJOR, &user_frame);
+    take_sample_of(0, 3);
+    assert_int_equal(record.misc, UPMU_PERF_MISC_USER);
+    assert_int_equal(record.word[0], user_frame.ip);
+    assert_int_equal(record.word[1], 2); /* PERIOD */
+    take_sample_of(2, 3); /* a frequency: each one */
+    assert_int_equal(record.word[1], 1);
+    assert_false(take(1));
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_MIGRATION, NULL);
+    take_sample_of(1, 3);
+    assert_int_equal(record.word[0], 0);
+    assert_false(take(0));
+    assert_int_equal(count_of(of_task), 2);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
+/* Samples that ticks and switches take have the counts of the group, of their moment. */
+static void a_groups_counts_are_in_polled_samples(void **state)
+{
+    struct upmu_perf_attr attr = software(UPMU_PERF_CPU_CLOCK, 100, UPMU_PERF_SAMPLE_READ, 0);
+    struct upmu_perf_attr member = {.size = sizeof member, .config = INSTRUCTIONS, .flags = USER_ONLY};
+    int leader;
+
+    (void)state;
+    set_up();
     attr.read_format = UPMU_PERF_READ_GROUP;
-    assert_int_equal(open_task(attr), -UPMU_PERF_EOPNOTSUPP);
+    perf_host.perf.tick_rate = 1000;
+    leader = open_task(attr);
+    assert_compare(perf_open(&member, 0, -1, leader, 0), >, 0);
+    map(leader, 0);
+    perf_switch(0, 0);
+    perf_work(0, true, 250);
+    tick(&user_frame);
+    take_sample_of(0, 4);
+    assert_int_equal(record.word[0], 2);
+    assert_int_equal(record.word[1], 250);
+    assert_int_equal(record.word[2], 250);
+    perf_switch(0, 2);
+    perf_close(leader);
+    attr.config = UPMU_PERF_SWITCHES;
+    attr.sample_period = 1;
+    leader = open_task(attr);
+    assert_compare(perf_open(&member, 0, -1, leader, 0), >, 0);
+    map(leader, 0);
+    perf_switch(0, 0);
+    perf_work(0, true, 70);
+    perf_switch(0, 2);
+    take_sample_of(0, 4);
+    assert_int_equal(record.word[1], 1);
+    assert_int_equal(record.word[2], 70);
+    perf_close(leader);
+    perf_host.host.sim.port.pmi_rearm = NULL; /* hardware events are sampled by ticks, too */
+    attr = attr_of(INSTRUCTIONS, 50, UPMU_PERF_SAMPLE_READ, USER_ONLY);
+    attr.read_format = UPMU_PERF_READ_GROUP;
+    leader = open_task(attr);
+    member.config = 4; /* branches: each fourth instruction */
+    assert_compare(perf_open(&member, 0, -1, leader, 0), >, 0);
+    map(leader, 0);
+    perf_switch(0, 0);
+    perf_work(0, true, 80);
+    tick(&user_frame);
+    take_sample_of(0, 4);
+    assert_int_equal(record.word[1], 80);
+    assert_int_equal(record.word[2], 20);
+    perf_switch(0, 2);
     perf_host_end();
 }
 
@@ -643,6 +744,8 @@ int main(void)
         cmocka_unit_test(each_nth_switch_is_sampled),
         cmocka_unit_test(without_interrupts_ticks_sample),
         cmocka_unit_test(software_samples_that_this_layer_lacks_are_refused),
+        cmocka_unit_test(each_nth_fault_and_migration_is_sampled),
+        cmocka_unit_test(a_groups_counts_are_in_polled_samples),
         cmocka_unit_test(a_sample_has_registers_and_stack),
         cmocka_unit_test(a_stack_fits_into_its_record),
         cmocka_unit_test(a_host_without_registers_or_stacks_refuses_them),

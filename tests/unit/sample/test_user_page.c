@@ -1062,6 +1062,50 @@ static void without_a_page_nothing_is_opened(void **state)
     host_end(&host);
 }
 
+static struct upmu_watched_page watched;
+static unsigned told;
+
+static void note_written(struct upmu_watched_page *of)
+{
+    assert_ptr_equal(of, &watched);
+    assert_int_equal(of->page.sequence & 1u, 1); /* no handler writes the page meanwhile */
+    told++;
+}
+
+/* A layer with pages of its own is told of each write: by the call that publishes, by starts, stops and the end. */
+static void a_watched_page_is_told_of_each_write(void **state)
+{
+    unsigned before;
+
+    (void)state;
+    begin("skylake");
+    watched.written = note_written;
+    told = 0;
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_OK);
+    assert_int_equal(told, 1);
+    assert_int_equal(watched.page.version, UPMU_USER_WATCHED);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_ERR_STATE);
+    before = told;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_compare(told, >, before);
+    assert_int_not_equal(watched.page.event[0].index, 0);
+    assert_true(watched.page.flags & UPMU_USER_RUNNING);
+    before = told;
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_compare(told, >, before);
+    assert_int_equal(watched.page.event[0].index, 0);
+    before = told;
+    assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
+    assert_compare(told, >, before);
+    host_end(&host);
+    begin("skylake");
+    host.sim.port.allow_rdpmc = NULL;
+    assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_ERR_HOOK_MISSING);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1096,6 +1140,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_it_has_sessions),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
+        cmocka_unit_test(a_watched_page_is_told_of_each_write),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
 }
