@@ -350,7 +350,8 @@ static void note_records(uint64_t capabilities, struct upmu_pmu *pmu)
 
     if (format < sizeof words / sizeof words[0] && words[format]) {
         pmu->record_capabilities = (uint32_t)capabilities;
-        pmu->record_counters = pmu->counters & (capabilities >> 14 & 1u ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
+        pmu->record_counters =
+            pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
         pmu->record_row = UPMU_X86_ROW_PEBS;
         pmu->record_bytes = (uint8_t)(8u * words[format]);
     }

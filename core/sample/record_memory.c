@@ -91,6 +91,7 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     records->buffer_linear = memory->records_linear;
     /* The end of the buffer has no room for a part of a record.  All records have one size. */
     records->bytes = (uint32_t)(memory->record_bytes - memory->record_bytes % meter->pmu->record_bytes);
+    records->kernel_from = memory->kernel_from ? memory->kernel_from : UINT64_C(1) << 63;
     records->taken = records->shared = records->strange = 0;
     status = upmu_records_begin(meter, &reason);
     if (status != UPMU_OK) {

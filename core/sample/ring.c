@@ -17,7 +17,7 @@
 
 #if UPMU_SAMPLING
 
-enum record_kind { RECORD_PAD = 0, RECORD_SAMPLE = 1, RECORD_EXTENDED = 2 };
+enum record_kind { RECORD_PAD = 0, RECORD_SAMPLE = 1, RECORD_EXTENDED = 2, RECORD_PARTS = 3 };
 
 struct record_header {
     uint16_t bytes;
@@ -35,6 +35,16 @@ struct record_extension {
     uint16_t set;
     uint8_t event;
     uint8_t frames;
+};
+
+/*
+ * A record of kind PARTS has this behind its extension, then a word for each of the first four parts that it has, then
+ * the registers.  Counts and callers' addresses follow them.
+ */
+struct record_parts {
+    uint16_t parts; /* UPMU_PART_... */
+    uint16_t retire;
+    uint32_t bytes; /* of this structure, and of the words of the parts */
 };
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
@@ -97,10 +107,86 @@ static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *
     ring->lost_reported = ring->lost;
 }
 
-static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
-                           const struct upmu_kept *sampling, uint32_t values)
+#if UPMU_PRECISE
+
+#define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
+
+/* Return the bytes that the parts of a precise sample take in its record; 0 where it has none. */
+static uint32_t parts_bytes(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
 {
-    uint64_t *value = (uint64_t *)(void *)(extension + 1);
+    uint32_t words = upmu_bits_count(overflow->parts & SINGLE_PARTS);
+
+    if (!sampling->parts || !overflow->parts)
+        return 0;
+    if (overflow->parts & UPMU_PART_REGISTERS)
+        words += UPMU_RECORD_REGISTERS;
+    return (uint32_t)sizeof(struct record_parts) + 8u * words;
+}
+
+static void fill_parts(struct record_parts *parts, const struct upmu_overflow *overflow, uint32_t bytes)
+{
+    uint64_t *word = (uint64_t *)(void *)(parts + 1);
+
+    parts->parts = overflow->parts;
+    parts->retire = overflow->parts & UPMU_PART_RETIRE ? overflow->retire : 0;
+    parts->bytes = bytes;
+    if (overflow->parts & UPMU_PART_ADDRESS)
+        *word++ = overflow->address;
+    if (overflow->parts & UPMU_PART_SOURCE)
+        *word++ = overflow->source;
+    if (overflow->parts & UPMU_PART_WEIGHT)
+        *word++ = overflow->weight;
+    if (overflow->parts & UPMU_PART_TRANSACTION)
+        *word++ = overflow->transaction;
+    for (unsigned i = 0; i < UPMU_RECORD_REGISTERS && (overflow->parts & UPMU_PART_REGISTERS); i++)
+        *word++ = upmu_overflow_register(overflow, i);
+}
+
+/* Let the reader have the parts of a record, which stand at `parts`.  Returns their bytes. */
+static uint32_t view_parts(const struct record_parts *parts, struct upmu_record *out_record)
+{
+    const uint64_t *word = (const uint64_t *)(const void *)(parts + 1);
+
+    out_record->parts = parts->parts;
+    out_record->retire = parts->retire;
+    if (parts->parts & UPMU_PART_ADDRESS)
+        out_record->address = *word++;
+    if (parts->parts & UPMU_PART_SOURCE)
+        out_record->source = *word++;
+    if (parts->parts & UPMU_PART_WEIGHT)
+        out_record->weight = *word++;
+    if (parts->parts & UPMU_PART_TRANSACTION)
+        out_record->transaction = *word++;
+    if (parts->parts & UPMU_PART_REGISTERS)
+        out_record->registers = word;
+    return parts->bytes;
+}
+
+#else
+
+static inline uint32_t parts_bytes(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+    (void)overflow, (void)sampling;
+    return 0;
+}
+
+static inline void fill_parts(struct record_parts *parts, const struct upmu_overflow *overflow, uint32_t bytes)
+{
+    (void)parts, (void)overflow, (void)bytes;
+}
+
+static inline uint32_t view_parts(const struct record_parts *parts, struct upmu_record *out_record)
+{
+    (void)parts, (void)out_record;
+    return 0;
+}
+
+#endif
+
+static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
+                           const struct upmu_kept *sampling, uint32_t values, uint32_t parts)
+{
+    uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + parts);
 
     extension->event_id = sampling->event_id;
     extension->last_reset = overflow->set->tally[overflow->event].ended;
@@ -110,6 +196,8 @@ static void fill_extension(struct record_extension *extension, const struct upmu
     extension->set = overflow->set_number;
     extension->event = overflow->event;
     extension->frames = 0;
+    if (UPMU_PRECISE && parts)
+        fill_parts((void *)(extension + 1), overflow, parts);
     for (; values; values &= values - 1u)
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
@@ -124,13 +212,14 @@ static void ring_publish(struct upmu_ring *ring, uint32_t end)
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 {
     struct upmu_ring *ring = &overflow->session->ring;
-    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0;
+    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0, parts = 0;
     uint32_t at;
     bool pad;
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
-        bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
+        parts = UPMU_PRECISE ? parts_bytes(overflow, sampling) : 0;
+        bytes += EXTENSION_BYTES + parts + 8u * upmu_bits_count(values);
         most = UPMU_CALLERS && overflow->session->callers ? 8u * overflow->session->callers->depth : 0;
     }
     if (!find_room(ring, bytes + most, &at, &pad)) {
@@ -139,10 +228,12 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     }
     if (pad && ring->head < ring->bytes)
         put_header(ring, ring->head, 8, RECORD_PAD);
-    put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
+    put_header(ring, at, bytes,
+               UPMU_FORMATS && sampling ? UPMU_PRECISE && parts ? RECORD_PARTS : RECORD_EXTENDED : RECORD_SAMPLE);
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
     if (UPMU_FORMATS && sampling)
-        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values);
+        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values,
+                       parts);
     if (UPMU_CALLERS && most)
         ring->open = at;
     else
@@ -217,7 +308,7 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
 #if UPMU_PRECISE
     out_record->exact = out_record->sample->flags & UPMU_SAMPLE_EXACT;
 #endif
-    if (header.kind != RECORD_EXTENDED)
+    if (header.kind != RECORD_EXTENDED && !(UPMU_PRECISE && header.kind == RECORD_PARTS))
         return true;
     extension = (const void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);
     out_record->extended = true;
@@ -229,6 +320,8 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     out_record->event_id = extension->event_id;
     out_record->last_reset = extension->last_reset;
     out_record->value = (const void *)(extension + 1);
+    if (UPMU_PRECISE && header.kind == RECORD_PARTS)
+        out_record->value += view_parts((const void *)(extension + 1), out_record) / 8u;
     out_record->frames = extension->frames;
     out_record->frame = out_record->value + upmu_bits_count(extension->values);
     return true;

@@ -43,7 +43,7 @@ static struct upmu_record_memory memory_of(unsigned cpu)
 {
     uint64_t shift = UINT64_C(0x100000) * cpu;
 
-    return (struct upmu_record_memory){area[cpu], AREA + shift, buffer[cpu], BUFFER + shift, BYTES};
+    return (struct upmu_record_memory){area[cpu], AREA + shift, buffer[cpu], BUFFER + shift, BYTES, 0};
 }
 
 static void give(unsigned cpu)
