@@ -23,6 +23,16 @@ static bool put_record(const struct upmu_overflow *overflow, uint32_t events, co
     return !overflow->session->ring.buffer || upmu_ring_put(overflow, events, sampling);
 }
 
+/* Store the record of one event, which has an extension. */
+static bool put_extended(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+#if UPMU_PRECISE
+    if (sampling->parts && overflow->session->ring.buffer)
+        return upmu_ring_put_parts(overflow, sampling);
+#endif
+    return put_record(overflow, UPMU_BIT32(overflow->event), sampling);
+}
+
 #if UPMU_FORMATS
 
 uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event)
@@ -85,7 +95,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
     }
     if (!sampling->values && !sampling->event_id && !has_parts(sampling) && !(UPMU_CALLERS && session->callers))
         return false;
-    if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
+    if (!put_extended(overflow, sampling))
         *answer |= LOST;
 #if UPMU_CALLERS
     else if (session->callers && session->ring.buffer)

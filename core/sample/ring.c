@@ -47,6 +47,13 @@ struct record_parts {
     uint32_t bytes; /* of this structure, and of the words of the parts */
 };
 
+/* For what both writers of records do, so that the one of ordinary samples takes no instruction more for the other. */
+#if UPMU_PRECISE
+#define INSIDE_BOTH UPMU_INSIDE
+#else
+#define INSIDE_BOTH
+#endif
+
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
 /* All sizes are multiples of 8, so that there is always room for a header at the end of the buffer. */
 #define SAMPLE_BYTES ((uint32_t)(sizeof(struct upmu_sample) + 7u) & ~UINT32_C(7))
@@ -73,7 +80,7 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
  * Find the position for a record of `bytes` bytes; false: the ring has no room. *out_pad: the position is the start of
  * the buffer, and the bytes from the head to the end of the buffer must become a PAD record.
  */
-static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
+static INSIDE_BOTH bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
     /* Acquire: the reader's reads of a record, before it moved the tail, come before the bytes are overwritten. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
@@ -93,7 +100,7 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
  * Fill in the sample of a record, which stands in the ring's buffer; the buffer is aligned for it. The samples that
  * were lost since the last record are noted in it.
  */
-static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
+static INSIDE_BOTH void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;
 
@@ -112,21 +119,26 @@ static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *
 #define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
 
 /* Return the bytes that the parts of a precise sample take in its record; 0 where it has none. */
-static uint32_t parts_bytes(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+static uint32_t parts_bytes(const struct upmu_overflow *overflow)
 {
     uint32_t words = upmu_bits_count(overflow->parts & SINGLE_PARTS);
 
-    if (!sampling->parts || !overflow->parts)
+    if (!overflow->parts)
         return 0;
     if (overflow->parts & UPMU_PART_REGISTERS)
         words += UPMU_RECORD_REGISTERS;
     return (uint32_t)sizeof(struct record_parts) + 8u * words;
 }
 
-static void fill_parts(struct record_parts *parts, const struct upmu_overflow *overflow, uint32_t bytes)
+/* Store the parts of a precise sample behind its extension, and change the kind of its record. */
+static UPMU_APART void fill_parts(struct record_extension *extension, const struct upmu_overflow *overflow,
+                                  uint32_t bytes)
 {
+    struct record_header *header = (void *)((uint8_t *)extension - SAMPLE_BYTES - HEADER_BYTES);
+    struct record_parts *parts = (void *)(extension + 1);
     uint64_t *word = (uint64_t *)(void *)(parts + 1);
 
+    header->kind = RECORD_PARTS;
     parts->parts = overflow->parts;
     parts->retire = overflow->parts & UPMU_PART_RETIRE ? overflow->retire : 0;
     parts->bytes = bytes;
@@ -164,15 +176,9 @@ static uint32_t view_parts(const struct record_parts *parts, struct upmu_record 
 
 #else
 
-static inline uint32_t parts_bytes(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+static inline void fill_parts(struct record_extension *extension, const struct upmu_overflow *overflow, uint32_t bytes)
 {
-    (void)overflow, (void)sampling;
-    return 0;
-}
-
-static inline void fill_parts(struct record_parts *parts, const struct upmu_overflow *overflow, uint32_t bytes)
-{
-    (void)parts, (void)overflow, (void)bytes;
+    (void)extension, (void)overflow, (void)bytes;
 }
 
 static inline uint32_t view_parts(const struct record_parts *parts, struct upmu_record *out_record)
@@ -183,7 +189,7 @@ static inline uint32_t view_parts(const struct record_parts *parts, struct upmu_
 
 #endif
 
-static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
+static INSIDE_BOTH void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
                            const struct upmu_kept *sampling, uint32_t values, uint32_t parts)
 {
     uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + parts);
@@ -197,7 +203,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
     extension->event = overflow->event;
     extension->frames = 0;
     if (UPMU_PRECISE && parts)
-        fill_parts((void *)(extension + 1), overflow, parts);
+        fill_parts(extension, overflow, parts);
     for (; values; values &= values - 1u)
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
@@ -209,16 +215,23 @@ static void ring_publish(struct upmu_ring *ring, uint32_t end)
     __atomic_store_n(&ring->head, end == ring->bytes ? 0 : end, __ATOMIC_RELEASE);
 }
 
+#if UPMU_PRECISE
+/* Append a record, as upmu_ring_put(); `parts`: bytes of the parts of a precise sample. */
+static UPMU_INSIDE bool put_record(const struct upmu_overflow *overflow, uint32_t events,
+                                   const struct upmu_kept *sampling, uint32_t parts)
+#else
+enum { parts = 0 };
+
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
+#endif
 {
     struct upmu_ring *ring = &overflow->session->ring;
-    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0, parts = 0;
+    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0;
     uint32_t at;
     bool pad;
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
-        parts = UPMU_PRECISE ? parts_bytes(overflow, sampling) : 0;
         bytes += EXTENSION_BYTES + parts + 8u * upmu_bits_count(values);
         most = UPMU_CALLERS && overflow->session->callers ? 8u * overflow->session->callers->depth : 0;
     }
@@ -228,8 +241,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     }
     if (pad && ring->head < ring->bytes)
         put_header(ring, ring->head, 8, RECORD_PAD);
-    put_header(ring, at, bytes,
-               UPMU_FORMATS && sampling ? UPMU_PRECISE && parts ? RECORD_PARTS : RECORD_EXTENDED : RECORD_SAMPLE);
+    put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
     if (UPMU_FORMATS && sampling)
         fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values,
@@ -240,6 +252,21 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
         ring_publish(ring, at + bytes);
     return true;
 }
+
+#if UPMU_PRECISE
+
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
+{
+    return put_record(overflow, events, sampling, 0);
+}
+
+/* A function of its own: records of ordinary samples take no instruction for parts. */
+bool upmu_ring_put_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+    return put_record(overflow, UPMU_BIT32(overflow->event), sampling, parts_bytes(overflow));
+}
+
+#endif
 
 #if UPMU_CALLERS
 
