@@ -7,6 +7,7 @@
  * arch/x86/events/core.c (events_sysfs_show).
  */
 #include "abi/perf/perf_core.h"
+#include <upmu/precise.h>
 
 #define DEVICES "/sys/bus/event_source/devices/"
 #define SETTINGS "/proc/sys/kernel/perf_event_"
@@ -164,6 +165,18 @@ static void emit_cpus(const struct folder *folder)
     emit_below(folder, "cpus", text.bytes);
 }
 
+static const char *max_precise(const struct folder *folder)
+{
+#if UPMU_PRECISE
+    static const char *const levels[] = {"0\n", "1\n", "2\n", "3\n"};
+
+    return levels[upmu_machine_precise(folder->perf->machine, folder->pmu)];
+#else
+    (void)folder;
+    return "0\n";
+#endif
+}
+
 static void emit_pmu(const struct folder *folder, uint32_t type)
 {
     const struct upmu_pmu *pmu = folder->pmu;
@@ -172,7 +185,7 @@ static void emit_pmu(const struct folder *folder, uint32_t type)
 
     text_add_number(&text, type);
     emit_below(folder, "type", text.bytes);
-    emit_below(folder, "caps/max_precise", "0\n");
+    emit_below(folder, "caps/max_precise", max_precise(folder));
     if (!fields) /* raw words of other PMUs than Intel's and AMD's have other fields */
         return;
     for (const struct field *field = fields; field->path; field++)

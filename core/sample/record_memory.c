@@ -124,6 +124,19 @@ enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_re
     return status;
 }
 
+unsigned upmu_machine_precise(const struct upmu_machine *machine, const struct upmu_pmu *pmu)
+{
+    static const char *const exact[] = {"instructions:ppp", "cycles:ppp", "INST_RETIRED.PREC_DIST:ppp"};
+    struct upmu_event event;
+
+    if (!upmu_records_given(machine) || !pmu->record_counters)
+        return 0;
+    for (unsigned i = 0; i < sizeof exact / sizeof exact[0]; i++)
+        if (upmu_event_parse(pmu, exact[i], &event, NULL) == UPMU_OK)
+            return 3;
+    return (pmu->record_capabilities >> 8 & 0xfu) >= 2 ? 2 : 1;
+}
+
 struct upmu_record_counts upmu_cpu_records(const struct upmu_cpu *cpu)
 {
     const struct upmu_records *records = &cpu->records;

@@ -321,7 +321,7 @@ void upmu_records_cross(struct upmu_meter *meter)
  * Let an overflow have those parts of its record that its event asks for.  A session that hides the kernel gets no
  * address of kernel data; nor registers where the next instruction is the kernel's, as after a system call.
  */
-static void take_parts(struct upmu_overflow *overflow, const struct upmu_precise *record, unsigned wanted)
+static void sample_parts(struct upmu_overflow *overflow, const struct upmu_precise *record, unsigned wanted)
 {
     const struct upmu_records *records = &overflow->cpu->records;
 
@@ -368,7 +368,10 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
                                  (record.exact ? UPMU_SAMPLE_EXACT : 0));
     overflow->parts = 0;
     if (UPMU_FORMATS && overflow->set->sampling[event].parts)
-        take_parts(overflow, &record, overflow->set->sampling[event].parts);
+        sample_parts(overflow, &record, overflow->set->sampling[event].parts);
+    /* The interrupt may have come in the other mode: then its stack is not that of the sample. */
+    if (overflow->frame && overflow->frame->user != (record.ip < records->kernel_from))
+        overflow->frame = NULL;
     if (record.ip < records->kernel_from) {
         overflow->flags |= UPMU_SAMPLE_USER;
     } else if (overflow->session->hides_kernel) {

@@ -216,9 +216,9 @@ static void ring_publish(struct upmu_ring *ring, uint32_t end)
 }
 
 #if UPMU_PRECISE
-/* Append a record, as upmu_ring_put(); `parts`: bytes of the parts of a precise sample. */
-static UPMU_INSIDE bool put_record(const struct upmu_overflow *overflow, uint32_t events,
-                                   const struct upmu_kept *sampling, uint32_t parts)
+/* Append a record as upmu_ring_put() does; `parts`: bytes of the parts of a precise sample. */
+static UPMU_INSIDE bool append_record(const struct upmu_overflow *overflow, uint32_t events,
+                                      const struct upmu_kept *sampling, uint32_t parts)
 #else
 enum { parts = 0 };
 
@@ -257,13 +257,13 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 {
-    return put_record(overflow, events, sampling, 0);
+    return append_record(overflow, events, sampling, 0);
 }
 
 /* A function of its own: records of ordinary samples take no instruction for parts. */
 bool upmu_ring_put_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
 {
-    return put_record(overflow, UPMU_BIT32(overflow->event), sampling, parts_bytes(overflow));
+    return append_record(overflow, UPMU_BIT32(overflow->event), sampling, parts_bytes(overflow));
 }
 
 #endif

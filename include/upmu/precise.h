@@ -44,18 +44,27 @@ extern "C" {
 
 /*
  * For upmu_format.overflow: return a register of a precise sample by its number in upmu_record.registers (0: flags).
- * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.
+ * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.  This function and the ones below are in
+ * builds with UPMU_PRECISE, as the parts of struct upmu_overflow are.
  * Context: nmi.
  */
 #if UPMU_PRECISE
 uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned number);
-#else
-static inline uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned number)
-{
-    (void)overflow;
-    (void)number;
-    return 0;
-}
+
+/*
+ * For upmu_format.overflow, as Linux has them: the source of a precise sample's data as a perf_mem_data_src, which says
+ * "not available" where upmu_overflow has no UPMU_PART_SOURCE, or does not know this CPU's codes; and latencies in
+ * cycles: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
+ * Context: nmi.
+ */
+uint64_t upmu_overflow_data_src(const struct upmu_overflow *overflow);
+uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow);
+
+/*
+ * Return the highest level of precise events that a PMU of a machine samples.  0: none, or no CPU of the machine has
+ * memory for records.  Context: any.
+ */
+unsigned upmu_machine_precise(const struct upmu_machine *machine, const struct upmu_pmu *pmu);
 #endif
 
 /* Sizes of the memory: of the debug store area; the least and the most of records. */
