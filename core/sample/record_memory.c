@@ -90,7 +90,11 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     records->area_linear = memory->area_linear;
     records->buffer_linear = memory->records_linear;
     /* The end of the buffer has no room for a part of a record.  All records have one size. */
-    records->bytes = (uint32_t)(memory->record_bytes - memory->record_bytes % meter->pmu->record_bytes);
+    records->bytes = (uint32_t)memory->record_bytes;
+    /* With format 0 a write of GLOBAL_CTRL hangs if the buffer is above a page (Linux 6.12 events/intel/ds.c). */
+    if (!(meter->pmu->record_capabilities >> 8 & 0xfu))
+        records->bytes = UPMU_RECORD_LEAST_BYTES;
+    records->bytes -= records->bytes % meter->pmu->record_bytes;
     records->kernel_from = memory->kernel_from ? memory->kernel_from : UINT64_C(1) << 63;
     records->taken = records->shared = records->strange = 0;
     status = upmu_records_begin(meter, &reason);

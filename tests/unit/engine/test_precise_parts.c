@@ -113,7 +113,9 @@ static unsigned format_of(void)
 /* Parts that the CPU's records can have. */
 static unsigned parts_of_records(void)
 {
-    return UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_REGISTERS |
+    const unsigned access = UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT;
+
+    return UPMU_PART_REGISTERS | (format_of() >= 1 ? access : 0) |
            (format_of() >= 2 ? UPMU_PART_TRANSACTION : 0) |
            (host.sim.profile->capabilities >> 17 & 1u ? UPMU_PART_RETIRE : 0);
 }
@@ -133,6 +135,7 @@ static void sample_parts(const char *event, unsigned parts, uint32_t values)
 static const struct {
     const char *profile, *event;
 } models[] = {
+    {"core2", "INST_RETIRED.ANY_P:p"},
     {"nehalem", "MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD_4:p"},
     {"sandybridge", "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4:p"},
     {"sandybridge", "MEM_TRANS_RETIRED.PRECISE_STORE:p"},
