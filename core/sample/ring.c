@@ -119,7 +119,7 @@ static INSIDE_BOTH void fill_sample(struct upmu_sample *sample, const struct upm
 #define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
 
 /* Return the bytes that the parts of a precise sample take in its record; 0 where it has none. */
-static uint32_t parts_bytes(const struct upmu_overflow *overflow)
+static uint32_t bytes_of_parts(const struct upmu_overflow *overflow)
 {
     uint32_t words = upmu_bits_count(overflow->parts & SINGLE_PARTS);
 
@@ -135,13 +135,13 @@ static UPMU_APART void fill_parts(struct record_extension *extension, const stru
                                   uint32_t bytes)
 {
     struct record_header *header = (void *)((uint8_t *)extension - SAMPLE_BYTES - HEADER_BYTES);
-    struct record_parts *parts = (void *)(extension + 1);
-    uint64_t *word = (uint64_t *)(void *)(parts + 1);
+    struct record_parts *head = (void *)(extension + 1);
+    uint64_t *word = (uint64_t *)(void *)(head + 1);
 
     header->kind = RECORD_PARTS;
-    parts->parts = overflow->parts;
-    parts->retire = overflow->parts & UPMU_PART_RETIRE ? overflow->retire : 0;
-    parts->bytes = bytes;
+    head->parts = overflow->parts;
+    head->retire = overflow->parts & UPMU_PART_RETIRE ? overflow->retire : 0;
+    head->bytes = bytes;
     if (overflow->parts & UPMU_PART_ADDRESS)
         *word++ = overflow->address;
     if (overflow->parts & UPMU_PART_SOURCE)
@@ -154,24 +154,24 @@ static UPMU_APART void fill_parts(struct record_extension *extension, const stru
         *word++ = upmu_overflow_register(overflow, i);
 }
 
-/* Let the reader have the parts of a record, which stand at `parts`.  Returns their bytes. */
-static uint32_t view_parts(const struct record_parts *parts, struct upmu_record *out_record)
+/* Let the reader have the parts of a record, which begin at `head`.  Returns their bytes. */
+static uint32_t view_parts(const struct record_parts *head, struct upmu_record *out_record)
 {
-    const uint64_t *word = (const uint64_t *)(const void *)(parts + 1);
+    const uint64_t *word = (const uint64_t *)(const void *)(head + 1);
 
-    out_record->parts = parts->parts;
-    out_record->retire = parts->retire;
-    if (parts->parts & UPMU_PART_ADDRESS)
+    out_record->parts = head->parts;
+    out_record->retire = head->retire;
+    if (head->parts & UPMU_PART_ADDRESS)
         out_record->address = *word++;
-    if (parts->parts & UPMU_PART_SOURCE)
+    if (head->parts & UPMU_PART_SOURCE)
         out_record->source = *word++;
-    if (parts->parts & UPMU_PART_WEIGHT)
+    if (head->parts & UPMU_PART_WEIGHT)
         out_record->weight = *word++;
-    if (parts->parts & UPMU_PART_TRANSACTION)
+    if (head->parts & UPMU_PART_TRANSACTION)
         out_record->transaction = *word++;
-    if (parts->parts & UPMU_PART_REGISTERS)
+    if (head->parts & UPMU_PART_REGISTERS)
         out_record->registers = word;
-    return parts->bytes;
+    return head->bytes;
 }
 
 #else
@@ -181,18 +181,18 @@ static inline void fill_parts(struct record_extension *extension, const struct u
     (void)extension, (void)overflow, (void)bytes;
 }
 
-static inline uint32_t view_parts(const struct record_parts *parts, struct upmu_record *out_record)
+static inline uint32_t view_parts(const struct record_parts *head, struct upmu_record *out_record)
 {
-    (void)parts, (void)out_record;
+    (void)head, (void)out_record;
     return 0;
 }
 
 #endif
 
 static INSIDE_BOTH void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
-                           const struct upmu_kept *sampling, uint32_t values, uint32_t parts)
+                           const struct upmu_kept *sampling, uint32_t values, uint32_t extra)
 {
-    uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + parts);
+    uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + extra);
 
     extension->event_id = sampling->event_id;
     extension->last_reset = overflow->set->tally[overflow->event].ended;
@@ -202,8 +202,8 @@ static INSIDE_BOTH void fill_extension(struct record_extension *extension, const
     extension->set = overflow->set_number;
     extension->event = overflow->event;
     extension->frames = 0;
-    if (UPMU_PRECISE && parts)
-        fill_parts(extension, overflow, parts);
+    if (UPMU_PRECISE && extra)
+        fill_parts(extension, overflow, extra);
     for (; values; values &= values - 1u)
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
@@ -216,11 +216,11 @@ static void ring_publish(struct upmu_ring *ring, uint32_t end)
 }
 
 #if UPMU_PRECISE
-/* Append a record as upmu_ring_put() does; `parts`: bytes of the parts of a precise sample. */
+/* Append a record as upmu_ring_put() does; `extra`: bytes of the parts of a precise sample. */
 static UPMU_INSIDE bool append_record(const struct upmu_overflow *overflow, uint32_t events,
-                                      const struct upmu_kept *sampling, uint32_t parts)
+                                      const struct upmu_kept *sampling, uint32_t extra)
 #else
-enum { parts = 0 };
+enum { extra = 0 };
 
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 #endif
@@ -232,7 +232,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
-        bytes += EXTENSION_BYTES + parts + 8u * upmu_bits_count(values);
+        bytes += EXTENSION_BYTES + extra + 8u * upmu_bits_count(values);
         most = UPMU_CALLERS && overflow->session->callers ? 8u * overflow->session->callers->depth : 0;
     }
     if (!find_room(ring, bytes + most, &at, &pad)) {
@@ -245,7 +245,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
     if (UPMU_FORMATS && sampling)
         fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values,
-                       parts);
+                       extra);
     if (UPMU_CALLERS && most)
         ring->open = at;
     else
@@ -263,7 +263,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 /* A function of its own: records of ordinary samples take no instruction for parts. */
 bool upmu_ring_put_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
 {
-    return append_record(overflow, UPMU_BIT32(overflow->event), sampling, parts_bytes(overflow));
+    return append_record(overflow, UPMU_BIT32(overflow->event), sampling, bytes_of_parts(overflow));
 }
 
 #endif
