@@ -23,16 +23,6 @@ static bool put_record(const struct upmu_overflow *overflow, uint32_t events, co
     return !overflow->session->ring.buffer || upmu_ring_put(overflow, events, sampling);
 }
 
-/* Store the record of one event, which has an extension. */
-static bool put_extended(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
-{
-#if UPMU_PRECISE
-    if (sampling->parts && overflow->session->ring.buffer)
-        return upmu_ring_put_parts(overflow, sampling);
-#endif
-    return put_record(overflow, UPMU_BIT32(overflow->event), sampling);
-}
-
 #if UPMU_FORMATS
 
 uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event)
@@ -67,6 +57,16 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
         fp = next;
     }
     return found;
+}
+
+/* Store the record of one event, which has an extension. */
+static bool put_extended(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+#if UPMU_PRECISE
+    if (sampling->parts && overflow->session->ring.buffer)
+        return upmu_ring_put_parts(overflow, sampling);
+#endif
+    return put_record(overflow, UPMU_BIT32(overflow->event), sampling);
 }
 
 /* Does an event ask for parts of precise samples?  Then each of its samples has a record of its own. */
