@@ -343,9 +343,9 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
 
 /*
  * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 0 to 6.
- * Without the baseline (bit 14) general counters 0 to 3 alone store records, of format 0 counter 0. That format is
- * taken for Core 2 and Bonnell alone: a hypervisor that hides the register does not say which one a CPU has. Records of
- * model 0FH are wrong (AJ67, AJ68, AJ69, AJ106).
+ * Without the baseline (bit 14) general counters 0 to 3 alone store records; rows of pebs_rules have those of a model.
+ * Format 0 is taken for Core 2 and Bonnell alone: a hypervisor that hides the register does not say which one a CPU
+ * has. Records of model 0FH are wrong (AJ67, AJ68, AJ69, AJ106).
  */
 static void note_records(const struct upmu_detection *detection, uint64_t capabilities, struct upmu_pmu *pmu)
 {
@@ -358,9 +358,7 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
     if (format < sizeof words / sizeof words[0] && words[format]) {
         pmu->record_capabilities = (uint32_t)capabilities;
         pmu->record_counters =
-            pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u
-                             : format                             ? 0xfu
-                                                                  : 1u);
+            pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
         pmu->record_row = UPMU_X86_ROW_PEBS;
         pmu->record_bytes = (uint8_t)(8u * words[format]);
     }
