@@ -89,8 +89,9 @@ void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 void upmu_perf_text_add_digits(struct upmu_perf_text *text, int64_t value);
 
 /*
- * Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL: the
- * attributes are not valid, or exclude both user mode and the kernel's.
+ * Encode the hardware event that attributes describe, at the level of attr.precise_ip.  Returns 0; -ENOENT: this PMU
+ * has no such event; -EINVAL: the attributes are not valid, or exclude both user mode and the kernel's, or the event
+ * has no records.
  */
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event);
 
@@ -540,6 +541,10 @@ struct upmu_perf_state {
     const struct upmu_frame *frame; /* NULL: nothing */
     uint32_t stack_bytes;           /* of the stack, that a sample has */
     bool has, has_user;             /* its registers are known; and it was user mode */
+#if UPMU_PRECISE
+    /* set by the caller before: a precise sample, whose registers stand in place of those of `frame`; or NULL */
+    const struct upmu_overflow *precise;
+#endif
 };
 
 /* Refuse with -EOPNOTSUPP registers that the host does not have, and stacks without its hook. */

@@ -104,6 +104,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_TASK (UINT64_C(1) << 13)
 #define UPMU_PERF_WATERMARK (UINT64_C(1) << 14)
 #define UPMU_PERF_PRECISE (UINT64_C(3) << 15)
+#define UPMU_PERF_PRECISE_LEVEL(flags) ((unsigned)((flags) >> 15) & 3u)
 #define UPMU_PERF_MMAP_DATA (UINT64_C(1) << 17)
 #define UPMU_PERF_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define UPMU_PERF_EXCLUDE_HOST (UINT64_C(1) << 19)
@@ -235,6 +236,7 @@ enum upmu_perf_record_type {
  */
 #define UPMU_PERF_MISC_KERNEL 1u
 #define UPMU_PERF_MISC_USER 2u
+#define UPMU_PERF_MISC_EXACT_IP (1u << 14)
 #define UPMU_PERF_MISC_EXEC (1u << 13)
 #define UPMU_PERF_MISC_MMAP_DATA (1u << 13)
 #define UPMU_PERF_MISC_SWITCH_OUT (1u << 13)

@@ -7,6 +7,7 @@
  * arch/x86/events/core.c (events_sysfs_show).
  */
 #include "abi/perf/perf_core.h"
+#include <upmu/precise.h>
 
 #define DEVICES "/sys/bus/event_source/devices/"
 #define SETTINGS "/proc/sys/kernel/perf_event_"
@@ -103,6 +104,18 @@ static void emit_event(const struct upmu_perf_folder *folder, unsigned number)
     upmu_perf_folder_add(folder, generic[number], text.bytes);
 }
 
+static const char *max_precise(const struct upmu_perf_folder *folder)
+{
+#if UPMU_PRECISE
+    static const char *const levels[] = {"0\n", "1\n", "2\n", "3\n"};
+
+    return levels[upmu_machine_precise(folder->perf->machine, folder->pmu)];
+#else
+    (void)folder;
+    return "0\n";
+#endif
+}
+
 static void emit_pmu(const struct upmu_perf_folder *folder, uint32_t type)
 {
     const struct upmu_pmu *pmu = folder->pmu;
@@ -111,7 +124,7 @@ static void emit_pmu(const struct upmu_perf_folder *folder, uint32_t type)
 
     text_add_number(&text, type);
     upmu_perf_folder_add(folder, "type", text.bytes);
-    upmu_perf_folder_add(folder, "caps/max_precise", "0\n");
+    upmu_perf_folder_add(folder, "caps/max_precise", max_precise(folder));
     if (!fields) /* raw words of other PMUs than Intel's and AMD's have other fields */
         return;
     for (const struct field *field = fields; field->path; field++)

@@ -142,6 +142,40 @@ int upmu_perf_errno(enum upmu_status status)
     }
 }
 
+#if UPMU_PRECISE
+
+/*
+ * Encode the event of a text at a level of attr.precise_ip.  Level 2 asks for the instruction itself, and is level 1
+ * where records have the one after; level 3 is level 2 for events that are not measured without a shadow.
+ */
+static enum upmu_status encode_at(const struct upmu_pmu *pmu, struct upmu_perf_text *text, unsigned level,
+                                  struct upmu_event *out_event)
+{
+    static const char *const levels[] = {"", ":p", ":pp", ":ppp"};
+    unsigned length = text->length;
+    enum upmu_status status;
+
+    for (unsigned at = level;; at--) {
+        text->length = length;
+        text->bytes[length] = 0;
+        upmu_perf_text_add(text, levels[at]);
+        status = upmu_event_parse(pmu, text->bytes, out_event, NULL);
+        if (status != UPMU_ERR_NOT_PRECISE || at <= 1 || at < level)
+            return status;
+    }
+}
+
+#else
+
+static enum upmu_status encode_at(const struct upmu_pmu *pmu, struct upmu_perf_text *text, unsigned level,
+                                  struct upmu_event *out_event)
+{
+    (void)level;
+    return upmu_event_parse(pmu, text->bytes, out_event, NULL);
+}
+
+#endif
+
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event)
 {
     static const char *const modes[] = {"", ":k", ":u"};
@@ -154,5 +188,5 @@ int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *at
     if (without == 3u)
         return -UPMU_PERF_EINVAL;
     upmu_perf_text_add(&text, modes[without]);
-    return upmu_perf_errno(upmu_event_parse(pmu, text.bytes, out_event, NULL));
+    return upmu_perf_errno(encode_at(pmu, &text, UPMU_PERF_PRECISE_LEVEL(attr->flags), out_event));
 }

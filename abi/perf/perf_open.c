@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
+#include <upmu/precise.h>
 
 #define MOST_READ 16384u /* Linux's limit for the bytes of a read */
 
@@ -120,6 +121,18 @@ static bool may_use(const struct request *request, const struct upmu_event *even
            !(rights & UPMU_RIGHT_PRIVILEGED && upmu_perf_forbids(perf, request->caller, -1));
 }
 
+static bool is_too_precise(const struct request *request, const struct upmu_pmu *pmu)
+{
+#if UPMU_PRECISE
+    unsigned level = UPMU_PERF_PRECISE_LEVEL(request->attr.flags);
+
+    return level && level > upmu_machine_precise(request->perf->machine, pmu);
+#else
+    (void)pmu;
+    return request->attr.flags & UPMU_PERF_PRECISE;
+#endif
+}
+
 static int check_hardware(const struct request *request, struct upmu_perf_event *event)
 {
     const struct upmu_perf_attr *attr = &request->attr;
@@ -130,9 +143,11 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
         return -UPMU_PERF_ENOENT;
     if (attr->config3)
         return -UPMU_PERF_EINVAL;
-    if (attr->flags & UPMU_PERF_PRECISE || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
+    if (is_too_precise(request, pmu) || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
         attr->flags & UPMU_PERF_EXCLUDE_HOST)
         return -UPMU_PERF_EOPNOTSUPP;
+    if (UPMU_PRECISE && attr->flags & UPMU_PERF_PRECISE && !attr->sample_period)
+        return -UPMU_PERF_EINVAL;
     error = upmu_perf_encode(pmu, attr, &event->event);
     if (error)
         return error;

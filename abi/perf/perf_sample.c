@@ -5,6 +5,7 @@
  */
 #include "abi/perf/perf_core.h"
 #include <upmu/abi.h>
+#include <upmu/precise.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
 
@@ -71,6 +72,27 @@ static bool reads_group(const struct upmu_perf_event *event)
     return event->attr.sample_type & UPMU_PERF_SAMPLE_READ && event->attr.read_format & UPMU_PERF_READ_GROUP;
 }
 
+/* Return the bits of upmu_sampling.flags that ask for what a sample is to have of a precise event's record. */
+static uint32_t parts_wanted(const struct upmu_perf_event *event)
+{
+#if UPMU_PRECISE
+    const uint32_t type = event->attr.sample_type;
+    unsigned parts = 0;
+
+    if (!(event->attr.flags & UPMU_PERF_PRECISE))
+        return 0;
+    parts |= type & UPMU_PERF_SAMPLE_ADDR ? UPMU_PART_ADDRESS : 0;
+    parts |= type & UPMU_PERF_SAMPLE_DATA_SRC ? UPMU_PART_SOURCE : 0;
+    parts |= type & UPMU_PERF_SAMPLE_WEIGHT ? UPMU_PART_WEIGHT : 0;
+    parts |= type & UPMU_PERF_SAMPLE_WEIGHT_STRUCT ? UPMU_PART_WEIGHT | UPMU_PART_RETIRE : 0;
+    parts |= type & UPMU_PERF_SAMPLE_REGS_INTR ? UPMU_PART_REGISTERS : 0;
+    return UPMU_SAMPLING_PARTS(parts);
+#else
+    (void)event;
+    return 0;
+#endif
+}
+
 enum upmu_status upmu_perf_sample_add(struct upmu_session *session, struct upmu_perf_event *event, unsigned events)
 {
     struct upmu_sampling sampling = {.event_id = (uintptr_t)event};
@@ -82,6 +104,8 @@ enum upmu_status upmu_perf_sample_add(struct upmu_session *session, struct upmu_
         sampling.frequency = (uint32_t)event->attr.period;
     else
         sampling.period = event->attr.period;
+    if (UPMU_PRECISE)
+        sampling.flags = parts_wanted(event);
     if (reads_group(event))
         sampling.values = (1u << events) - 1u;
     status = upmu_set_add_event(&session->set, &event->event, &sampling);
@@ -196,6 +220,48 @@ static void put_chain(struct upmu_perf_record *record, const struct upmu_overflo
         upmu_perf_record_word(record, callers[i - 2]);
 }
 
+/* ---- What the record of a precise event says; of an ordinary one nothing is known ---- */
+
+static uint64_t sampled_address(const struct upmu_overflow *overflow)
+{
+#if UPMU_PRECISE
+    if (overflow->flags & UPMU_SAMPLE_PRECISE && overflow->parts & UPMU_PART_ADDRESS)
+        return overflow->address;
+#else
+    (void)overflow;
+#endif
+    return 0;
+}
+
+/* WEIGHT is the latency of the access; WEIGHT_STRUCT (`apart`) has the others in bits 63:32. */
+static uint64_t sampled_weight(const struct upmu_overflow *overflow, bool apart)
+{
+#if UPMU_PRECISE
+    uint64_t latencies = upmu_overflow_latencies(overflow);
+
+    return apart ? latencies : (uint32_t)latencies;
+#else
+    (void)overflow, (void)apart;
+    return 0;
+#endif
+}
+
+static uint64_t sampled_source(const struct upmu_overflow *overflow)
+{
+#if UPMU_PRECISE
+    if (overflow->flags & UPMU_SAMPLE_PRECISE && overflow->parts & UPMU_PART_SOURCE)
+        return upmu_overflow_data_src(overflow);
+#else
+    (void)overflow;
+#endif
+    return NO_DATA_SRC;
+}
+
+static uint32_t sampled_exact(const struct upmu_overflow *overflow)
+{
+    return UPMU_PRECISE && overflow->flags & UPMU_SAMPLE_EXACT ? UPMU_PERF_MISC_EXACT_IP : 0;
+}
+
 /* Write the parts of a sample that are one word each and stand before the counts. */
 static void put_words(struct upmu_perf_record *record, const struct upmu_overflow *overflow, uint64_t period)
 {
@@ -211,7 +277,7 @@ static void put_words(struct upmu_perf_record *record, const struct upmu_overflo
     if (parts & UPMU_PERF_SAMPLE_TIME)
         upmu_perf_record_word(record, upmu_perf_record_time(record));
     if (parts & UPMU_PERF_SAMPLE_ADDR)
-        upmu_perf_record_word(record, 0);
+        upmu_perf_record_word(record, sampled_address(overflow));
     if (parts & UPMU_PERF_SAMPLE_ID)
         upmu_perf_record_word(record, event->id);
     if (parts & UPMU_PERF_SAMPLE_STREAM_ID)
@@ -222,24 +288,24 @@ static void put_words(struct upmu_perf_record *record, const struct upmu_overflo
         upmu_perf_record_word(record, period);
 }
 
-/* Write the parts of a sample that tell of an access to memory: nothing is known of any access. */
-static void put_access(struct upmu_perf_record *record)
+/* Write the parts of a sample that tell of an access to memory: only of precise events is anything known. */
+static void put_access(struct upmu_perf_record *record, const struct upmu_overflow *overflow)
 {
     uint64_t parts = record->event->attr.sample_type;
 
     if (parts & (UPMU_PERF_SAMPLE_WEIGHT | UPMU_PERF_SAMPLE_WEIGHT_STRUCT))
-        upmu_perf_record_word(record, 0);
+        upmu_perf_record_word(record, sampled_weight(overflow, parts & UPMU_PERF_SAMPLE_WEIGHT_STRUCT));
     if (parts & UPMU_PERF_SAMPLE_DATA_SRC)
-        upmu_perf_record_word(record, NO_DATA_SRC);
+        upmu_perf_record_word(record, sampled_source(overflow));
     if (parts & UPMU_PERF_SAMPLE_TRANSACTION)
         upmu_perf_record_word(record, 0);
 }
 
 static uint32_t mode_of(const struct upmu_overflow *overflow)
 {
-    if (overflow->flags & UPMU_SAMPLE_NO_FRAME)
+    if (overflow->flags & UPMU_SAMPLE_NO_FRAME && !(UPMU_PRECISE && overflow->flags & UPMU_SAMPLE_PRECISE))
         return 0;
-    return overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL;
+    return sampled_exact(overflow) | (overflow->flags & UPMU_SAMPLE_USER ? UPMU_PERF_MISC_USER : UPMU_PERF_MISC_KERNEL);
 }
 
 void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct upmu_overflow *overflow, uint64_t period)
@@ -259,6 +325,9 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         chain = chain_find(overflow, event, callers);
         words += 1u + chain;
     }
+#if UPMU_PRECISE
+    state.precise = overflow->flags & UPMU_SAMPLE_PRECISE ? overflow : NULL;
+#endif
     words += upmu_perf_state_find(event, overflow->frame, words, &state);
     if (!upmu_perf_record_begin(&record, UPMU_PERF_RECORD_SAMPLE, mode_of(overflow), words))
         return;
@@ -268,7 +337,7 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
     upmu_perf_state_user(&record, &state);
-    put_access(&record);
+    put_access(&record, overflow);
     upmu_perf_state_interrupted(&record, &state);
     upmu_perf_record_end(&record, UPMU_PERF_RECORD_SAMPLE);
 }

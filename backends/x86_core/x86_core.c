@@ -79,6 +79,30 @@ static bool has_one_enable(const struct upmu_pmu *pmu)
     return pmu->table == &upmu_x86_core_p6_table;
 }
 
+/*
+ * On a PMU with adaptive records, let a counter store records with the groups of MSR_PEBS_DATA_CFG (`parts`), or with
+ * the basic group alone: bit 34 of a select, bit 32 + 4n of IA32_FIXED_CTR_CTRL (Linux arch/x86/events/intel/core.c
+ * intel_pmu_enable_fixed). The bit stays where a counter is given up: without PEBS the bit has no effect.
+ */
+static inline void add_adaptive(const struct upmu_pmu *pmu, unsigned counter, bool parts, struct upmu_image *image,
+                                uint64_t *select)
+{
+#if UPMU_PRECISE
+    uint64_t bit;
+
+    if (!(pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE))
+        return;
+    if (counter < UPMU_FIXED_COUNTER(0)) {
+        *select |= parts ? UPMU_X86_SELECT_ADAPTIVE : 0;
+    } else {
+        bit = UPMU_BIT64(32u + 4u * (counter - UPMU_FIXED_COUNTER(0)));
+        upmu_image_add(image, UPMU_X86_ROW_FIXED_CTRL, bit, parts ? bit : 0, UPMU_BIT32(counter));
+    }
+#else
+    (void)pmu, (void)counter, (void)parts, (void)image, (void)select;
+#endif
+}
+
 static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                          const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
@@ -87,6 +111,8 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
 
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
+    if (UPMU_PRECISE && (flags & UPMU_RENDER_RECORDS))
+        add_adaptive(pmu, counter, flags & UPMU_RENDER_PARTS, image, &select);
     add_event(image, counter, select);
     if (has_one_enable(pmu) && counter) /* select 0 has the enable bit of both, and may lack it */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
@@ -155,9 +181,31 @@ static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu
 {
     const uint64_t shadowed = UINT64_C(1) << UPMU_X86_RULES_NHM | UINT64_C(1) << UPMU_X86_RULES_WSM;
 
-    if (pmu->record_capabilities >> 14 & 1u)
+    if (pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE)
         return counter != UPMU_FIXED_COUNTER(0) && (counter || (pmu->record_capabilities >> 8 & 0xfu) < 5);
     return counter != 1 || (event->config & UPMU_X86_CODE) != 0x01c0 || (upmu_x86_core_rules(pmu) & shadowed);
+}
+
+/*
+ * IA32_PEBS_ENABLE: bit n is general counter n. With adaptive records bit 32 + n is fixed counter n; without, the
+ * facility that measures loads for general counter n, which load latency needs. Bit 63 is the one that finds the data
+ * of stores for counter 3 on Sandy Bridge and Ivy Bridge (Linux arch/x86/events/intel/ds.c intel_pmu_pebs_enable).
+ */
+static uint64_t record_bits(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter)
+{
+    const uint64_t with_stores = UINT64_C(1) << UPMU_X86_RULES_SNB | UINT64_C(1) << UPMU_X86_RULES_SNX |
+                                 UINT64_C(1) << UPMU_X86_RULES_IVB | UINT64_C(1) << UPMU_X86_RULES_IVX;
+    uint64_t bits = UPMU_BIT64(pmu->counter[counter].gate_bit), stores = 0;
+
+    if (pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE)
+        return bits;
+    if (counter == 3 && (upmu_x86_core_rules(pmu) & with_stores))
+        stores = UPMU_BIT64(63);
+    if (!event)
+        return bits | bits << 32 | stores;
+    if (event->payload == UPMU_X86_PAYLOAD_LDLAT)
+        return bits | bits << 32;
+    return bits | ((event->config & UPMU_X86_CODE) == 0x02cd ? stores : 0);
 }
 
 #endif
@@ -255,6 +303,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .records = find_records,
 #if UPMU_PRECISE
     .value_after_record = value_after_record,
+    .record_bits = record_bits,
 #endif
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,

@@ -341,18 +341,26 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
 
 #if UPMU_PRECISE
 
+#define MODEL_MEROM 0x0fu
+
 /*
- * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 1 to 6.
- * Without the baseline (bit 14) general counters 0 to 3 alone store records.
+ * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 0 to 6.
+ * Without the baseline (bit 14) general counters 0 to 3 alone store records; rows of pebs_rules have those of a model.
+ * Format 0 is taken for Core 2 and Bonnell alone: a hypervisor that hides the register does not say which one a CPU
+ * has. Records of model 0FH are wrong (AJ67, AJ68, AJ69, AJ106).
  */
-static void note_records(uint64_t capabilities, struct upmu_pmu *pmu)
+static void note_records(const struct upmu_detection *detection, uint64_t capabilities, struct upmu_pmu *pmu)
 {
-    static const uint8_t words[] = {0, 22, 24, 25, 4, 4, 4};
+    static const uint8_t words[] = {18, 22, 24, 25, 4, 4, 4};
+    const uint64_t with_first = UINT64_C(1) << UPMU_X86_RULES_COR | UINT64_C(1) << UPMU_X86_RULES_BNL;
     unsigned format = (unsigned)(capabilities >> 8) & 0xfu;
 
+    if (!format && (!(upmu_x86_core_rules(pmu) & with_first) || detection->model == MODEL_MEROM))
+        return;
     if (format < sizeof words / sizeof words[0] && words[format]) {
         pmu->record_capabilities = (uint32_t)capabilities;
-        pmu->record_counters = pmu->counters & (capabilities >> 14 & 1u ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
+        pmu->record_counters =
+            pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
         pmu->record_row = UPMU_X86_ROW_PEBS;
         pmu->record_bytes = (uint8_t)(8u * words[format]);
     }
@@ -474,7 +482,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     if (shape.version >= 2 && writes_records(detection)) {
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
 #if UPMU_PRECISE
-        note_records(shape.perf_capabilities, out_pmu);
+        note_records(detection, shape.perf_capabilities, out_pmu);
 #endif
     }
     add_configurations(detection, words[LEAF_23_RELOAD][0], words[LEAF_23_RELOAD][1], UPMU_X86_ROW_CFG_B, 0x1902,

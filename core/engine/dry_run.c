@@ -43,7 +43,8 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
         const struct upmu_place_result *result = &joint->result[i];
 
         pmu->backend->render(pmu, &set->event[i], result->alternative, result->counter,
-                             port && upmu_program_interrupts(port, pmu, &set->tally[i]) ? UPMU_RENDER_INTERRUPT : 0,
+                             (port && upmu_program_interrupts(port, pmu, &set->tally[i]) ? UPMU_RENDER_INTERRUPT : 0) |
+                                 upmu_program_records(set, i),
                              image);
         for (unsigned slot = upmu_event_cascades(&set->event[i]); slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER)
@@ -52,6 +53,23 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
             upmu_joint_note(&set->tally[i], result);
     }
     return counters;
+}
+
+/* List the write of the register that lets the counters of precise events store records. */
+static void list_records(struct upmu_bank *bank, const struct upmu_set *set, const struct upmu_joint *joint)
+{
+#if UPMU_PRECISE
+    const struct upmu_pmu *pmu = bank->pmu;
+    uint64_t bits = 0;
+
+    for (unsigned i = 0; i < joint->count; i++)
+        if (set->tally[i].precise)
+            bits |= pmu->backend->record_bits(pmu, &set->event[i], joint->result[i].counter[0]);
+    if (bits)
+        (void)upmu_bank_merge(bank, pmu->record_row, bits, bits, 0);
+#else
+    (void)bank, (void)set, (void)joint;
+#endif
 }
 
 static enum upmu_status list_writes(const struct dry_start *start, const struct upmu_joint *joint,
@@ -82,6 +100,7 @@ static enum upmu_status list_writes(const struct dry_start *start, const struct 
         upmu_bank_list(bank, UPMU_SLOTS_COUNTER, 0);
         upmu_bank_list(bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS(pmu)), 0);
     }
+    list_records(bank, set, joint);
     (void)upmu_bank_gate(bank, counters, 0);
     return UPMU_OK;
 }

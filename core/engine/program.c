@@ -34,6 +34,7 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
 
         if (upmu_program_interrupts(meter->machine->port, pmu, tally))
             flags |= UPMU_RENDER_INTERRUPT;
+        flags |= upmu_program_records(set, i);
         pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
     }
 }
@@ -87,6 +88,10 @@ static bool sum_up(const struct upmu_meter *meter, struct upmu_set *set)
         if (UPMU_SAMPLING && (set->sampling[tally->index].values || set->sampling[tally->index].event_id ||
                               tally->notifies))
             flags |= UPMU_PROGRAM_RECORDS;
+#if UPMU_PRECISE
+        if (set->sampling[tally->index].parts)
+            flags |= UPMU_PROGRAM_RECORDS;
+#endif
     }
     if (set->session->alone)
         flags &= ~UPMU_PROGRAM_FREE;

@@ -18,7 +18,7 @@
 #define UPMU_PROGRAM_WRAPS 2u /* the count of at least one event wraps at the width of its counter */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow of an event also stores or resets counts of other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* an erratum's sequence is written before any register of the set that differs */
-#define UPMU_PROGRAM_RECORDS 32u /* an event's records have values or an id, or its overflows send messages */
+#define UPMU_PROGRAM_RECORDS 32u /* an event's records have values, parts or an id, or its overflows send messages */
 /* an event is a cascade, a metric or precise, has two counters, its count can fall, or its counter can stand still */
 #define UPMU_PROGRAM_ODD 64u
 #define UPMU_PROGRAM_PRECISE 128u /* an event samples precisely: no program with this flag has UPMU_PROGRAM_FREE */
@@ -29,6 +29,18 @@
  * register.
  */
 bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu *pmu, const struct upmu_tally *tally);
+
+/* Return the flags (UPMU_RENDER_…) with which registers of an event are rendered because of its records. */
+static inline unsigned upmu_program_records(const struct upmu_set *set, unsigned index)
+{
+#if UPMU_PRECISE
+    if (set->tally[index].precise)
+        return UPMU_RENDER_RECORDS | (set->sampling[index].parts ? UPMU_RENDER_PARTS : 0);
+#else
+    (void)set, (void)index;
+#endif
+    return 0;
+}
 
 /*
  * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, the placement has

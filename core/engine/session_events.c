@@ -18,11 +18,19 @@
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
+#include <upmu/precise.h>
 #include <upmu/world.h>
 
 /* First period, in events, of an event that asks for a frequency (upmu_sampling.frequency). */
 #define FIRST_PERIOD 10000u
 #define FALLS_LEAST 0x7fffffffu /* shortest period, in events, where a count can fall (UPMU_ATTR_IN_TXCP) */
+
+/* The parts of records that upmu_sampling.flags may ask for, as bits of the flags. */
+#if UPMU_PRECISE && UPMU_FORMATS
+#define KNOWN_PARTS UPMU_SAMPLING_PARTS(UPMU_RECORD_PARTS)
+#else
+#define KNOWN_PARTS 0u
+#endif
 
 /* Does this build keep sampling attributes of events?  If not (0), set->sampling is not used. */
 #define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
@@ -77,7 +85,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         if (!upmu_records_given(machine))
             return upmu_why_hook(&session->why, "upmu_cpu_use_records");
     }
-    if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
+    if (sampling && (sampling->flags & ~(UPMU_SAMPLING_FLAGS | KNOWN_PARTS)))
         return UPMU_ERR_INVALID;
     if ((UPMU_UNCORE || UPMU_FOREIGN) && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))
         return pmu ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_NO_SUCH_PMU;
@@ -138,10 +146,11 @@ static void set_world(struct upmu_session *session, uint8_t world)
 }
 
 /*
- * If an event that was stored in entry `i` of a set samples precisely, note that, and leave it the counters that can
- * store records.  Its session counts in the host alone: the hardware stores records by an address of the host.
+ * If an event that was stored in entry `i` of a set samples precisely, note that and the parts that its samples are to
+ * have (`flags`: upmu_sampling.flags), and leave it the counters that can store records.  Its session counts in the
+ * host alone: the hardware stores records by an address of the host.
  */
-static void settle_precise(struct upmu_session *session, struct upmu_set *set, unsigned i)
+static void settle_precise(struct upmu_session *session, struct upmu_set *set, unsigned i, uint32_t flags)
 {
 #if UPMU_PRECISE
     struct upmu_event *event = &set->event[i];
@@ -149,6 +158,7 @@ static void settle_precise(struct upmu_session *session, struct upmu_set *set, u
     set->tally[i].precise = set->tally[i].period && (event->attributes & UPMU_ATTR_PRECISE);
     if (!set->tally[i].precise)
         return;
+    set->sampling[i].parts = (uint16_t)(flags >> UPMU_SAMPLING_PARTS_SHIFT);
     event->counters = upmu_records_counters(upmu_machine_pmu_of(session->machine, event->pmu), event->counters);
     set_world(session, UPMU_WORLD_HOST);
 #if UPMU_WORLDS
@@ -159,6 +169,7 @@ static void settle_precise(struct upmu_session *session, struct upmu_set *set, u
     (void)session;
     (void)set;
     (void)i;
+    (void)flags;
 #endif
 }
 
@@ -197,7 +208,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->shared = event->payload != 0;
         tally->cascades = upmu_event_cascades(event);
     }
-    settle_precise(session, set, i);
+    settle_precise(session, set, i, HAS_ATTRIBUTES ? sampling->flags : 0);
     if (UPMU_SAMPLING)
         tally->ordinary = tally->period && !sampling->random_mask && !(sampling->frequency | sampling->switch_after) &&
                           port_has_clock(session->machine->port) &&

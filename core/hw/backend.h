@@ -152,6 +152,11 @@ struct upmu_text;
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* let an overflow of the event request an interrupt */
 /* upmu_backend.thread did not return 0: on NetBurst the CPU is the second hyper-thread of its core */
 #define UPMU_RENDER_THREAD1 (1u << 1)
+#define UPMU_RENDER_RECORDS (1u << 2)   /* the event's counter is to store precise records */
+#define UPMU_RENDER_PARTS (1u << 3)     /* with UPMU_RENDER_RECORDS: with the parts that the CPU can leave out */
+
+/* Bit of upmu_pmu.record_capabilities: records have the parts that are asked for (PERF_CAPABILITIES, "baseline"). */
+#define UPMU_RECORDS_ADAPTIVE (UINT32_C(1) << 14)
 
 /*
  * Flag in struct upmu_row.flags of the encoder's copy of a row, in no catalogue: the event's name is not in the
@@ -289,6 +294,12 @@ struct upmu_backend {
      * counts on as if it had stored none.  Needed if upmu_pmu.record_counters is not 0.
      */
     uint64_t (*value_after_record)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter);
+
+    /*
+     * Returns the bits of the register in row upmu_pmu.record_row with which a counter stores records of an event;
+     * `event` NULL: all bits that any event may need there.  Needed if upmu_pmu.record_counters is not 0.
+     */
+    uint64_t (*record_bits)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter);
 #endif
 
     /*

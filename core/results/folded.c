@@ -24,7 +24,7 @@ static void folded_frame(struct upmu_emit *emit, const struct upmu_results_call 
 static void folded_leaf(struct upmu_emit *emit, const struct upmu_results_call *call,
                         const struct upmu_log_sample *sample)
 {
-    if (sample->flags & UPMU_SAMPLE_NO_FRAME)
+    if (upmu_results_flags(sample) & UPMU_SAMPLE_NO_FRAME)
         upmu_emit_string(emit, "[no address]");
     else if (sample->flags & UPMU_SAMPLE_HIDDEN)
         upmu_emit_string(emit, "[kernel]");

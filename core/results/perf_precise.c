@@ -10,8 +10,9 @@
 #include "core/results/perf_precise.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/util/text.h"
 
-#if UPMU_RESULTS && UPMU_PRECISE
+#if UPMU_PRECISE
 
 /* Fields of perf_mem_data_src, PERF_MEM_…. */
 #define OP_LOAD UINT64_C(2)
@@ -108,22 +109,22 @@ static const struct {
 #define TRAITS_KNOWN 0x80u
 
 /* Return the traits of an event's model with TRAITS_KNOWN; 0: samples of the event have no source that is known. */
-static unsigned source_traits(const struct upmu_log_event *event)
+static unsigned source_traits(struct upmu_log_text pmu, uint64_t config)
 {
     for (unsigned i = 0; i < sizeof latency_models / sizeof latency_models[0]; i++) {
         unsigned code = latency_models[i].traits & CODES_NHM ? LOAD_LATENCY_NHM : LOAD_LATENCY, length = 0;
 
         while (latency_models[i].pmu[length])
             length++;
-        if (event->pmu.length == length && !memcmp(event->pmu.at, latency_models[i].pmu, length))
-            return (event->config & EVENT_BITS) == code ? latency_models[i].traits | TRAITS_KNOWN : 0;
+        if (pmu.length == length && !memcmp(pmu.at, latency_models[i].pmu, length))
+            return (config & EVENT_BITS) == code ? latency_models[i].traits | TRAITS_KNOWN : 0;
     }
     return 0;
 }
 
-uint64_t upmu_perf_source(const struct upmu_log_event *event, uint64_t word)
+static uint64_t find_source(struct upmu_log_text pmu, uint64_t config, uint64_t word)
 {
-    unsigned traits = source_traits(event), code = (unsigned)word & 0xfu;
+    unsigned traits = source_traits(pmu, config), code = (unsigned)word & 0xfu;
     uint64_t source = OP_LOAD | latency_sources[code];
 
     if (!(traits & TRAITS_KNOWN))
@@ -143,9 +144,47 @@ uint64_t upmu_perf_source(const struct upmu_log_event *event, uint64_t word)
     return source | BLOCK(word >> 6 & 1u ? BLOCK_DATA : 0) | BLOCK(word >> 7 & 1u ? BLOCK_ADDRESS : 0);
 }
 
+uint64_t upmu_perf_source(const struct upmu_log_event *event, uint64_t word)
+{
+    return find_source(event->pmu, event->config, word);
+}
+
 uint64_t upmu_perf_weight(const struct upmu_log_event *event, uint64_t word)
 {
-    return source_traits(event) & TWO_LATENCIES ? word >> 32 & 0xffffu : (uint32_t)word;
+    return source_traits(event->pmu, event->config) & TWO_LATENCIES ? word >> 32 & 0xffffu : (uint32_t)word;
+}
+
+/* ---- For a format of the host ---- */
+
+static struct upmu_log_text pmu_name_of(const struct upmu_overflow *overflow)
+{
+    const char *name = overflow->cpu->meter.pmu->name;
+
+    return (struct upmu_log_text){name, upmu_text_length(name)};
+}
+
+static bool has_overflow_part(const struct upmu_overflow *overflow, unsigned part)
+{
+    return (overflow->flags & UPMU_SAMPLE_PRECISE) && (overflow->parts & part);
+}
+
+uint64_t upmu_overflow_data_src(const struct upmu_overflow *overflow)
+{
+    if (!has_overflow_part(overflow, UPMU_PART_SOURCE))
+        return NO_SOURCE;
+    return find_source(pmu_name_of(overflow), overflow->set->event[overflow->event].config, overflow->source);
+}
+
+uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow)
+{
+    uint64_t config = overflow->set ? overflow->set->event[overflow->event].config : 0, word = overflow->weight;
+    uint64_t latencies = 0;
+
+    if (has_overflow_part(overflow, UPMU_PART_WEIGHT))
+        latencies = source_traits(pmu_name_of(overflow), config) & TWO_LATENCIES
+                        ? (word >> 32 & 0xffffu) | (word & 0xffffu) << 32
+                        : (uint32_t)word;
+    return latencies | (has_overflow_part(overflow, UPMU_PART_RETIRE) ? (uint64_t)overflow->retire << 48 : 0);
 }
 
 uint64_t upmu_perf_branch_flags(uint64_t info)

@@ -98,11 +98,6 @@ static uint64_t location_of(const struct upmu_results_call *call, uint64_t ip)
     return low + 1;
 }
 
-static bool without_address(const struct upmu_log_sample *sample)
-{
-    return (sample->flags & (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)) != 0;
-}
-
 /* ---- Messages ---- */
 
 static void write_type(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
@@ -119,7 +114,8 @@ static void write_locations(struct upmu_emit *emit, const struct upmu_results_ca
     unsigned i;
 
     upmu_results_item(call, call->stack[index].at, &item);
-    write_varint(emit, without_address(sample) ? call->addresses + UINT64_C(1) : location_of(call, sample->ip));
+    write_varint(emit, upmu_results_flags(sample) & UPMU_RESULTS_HIDES ? call->addresses + UINT64_C(1)
+                                                                       : location_of(call, sample->ip));
     for (i = 0; i < sample->frame.count; i++)
         write_varint(emit, location_of(call, upmu_log_word(sample->frame, i)));
 }
@@ -296,7 +292,7 @@ static enum upmu_status pprof_prepare(struct upmu_results_call *call)
         const struct upmu_log_sample *sample = &item.of.sample;
 
         upmu_results_item(call, call->stack[i].at, &item);
-        for (frame = without_address(sample) ? 1 : 0; frame <= sample->frame.count; frame++) {
+        for (frame = upmu_results_flags(sample) & UPMU_RESULTS_HIDES ? 1 : 0; frame <= sample->frame.count; frame++) {
             uint64_t *row = upmu_results_room(call, 1, sizeof *row);
 
             if (!row)

@@ -359,12 +359,10 @@ static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu
     return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
 }
 
-/* Flags of a sample that has no address. The stack of such a sample is not equal to that of a sample at address 0. */
-#define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
-
 static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) + kind + ((uint64_t)(sample->flags & WITHOUT_ADDRESS) << 32);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) + kind +
+                    ((uint64_t)(upmu_results_flags(sample) & UPMU_RESULTS_HIDES) << 32);
     unsigned i;
 
     for (i = 0; i <= sample->frame.count; i++) {
@@ -382,7 +380,7 @@ static bool stacks_equal(const struct upmu_results_call *call, const struct upmu
 
     upmu_results_item(call, stack->at, &item);
     if (item.of.sample.frame.count != sample->frame.count ||
-        ((item.of.sample.flags ^ sample->flags) & WITHOUT_ADDRESS))
+        ((upmu_results_flags(&item.of.sample) ^ upmu_results_flags(sample)) & UPMU_RESULTS_HIDES))
         return false;
     for (i = 0; i <= sample->frame.count; i++)
         if (frame_of(call, &item.of.sample, i) != frame_of(call, sample, i))

@@ -6,6 +6,7 @@
 #ifndef UPMU_CORE_RESULTS_CORE_H
 #define UPMU_CORE_RESULTS_CORE_H
 
+#include <upmu/precise.h>
 #include <upmu/results.h>
 
 /*
@@ -117,6 +118,19 @@ void *upmu_results_room(struct upmu_results_call *call, size_t count, size_t byt
 static inline uint64_t upmu_results_period(const struct upmu_log_sample *sample, const struct upmu_results_event *event)
 {
     return sample->period ? sample->period : event->period;
+}
+
+/* Flags of a sample that has no address.  Its stack is not equal to that of a sample at address 0. */
+#define UPMU_RESULTS_HIDES (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
+
+/* Return the flags of a sample; without UPMU_SAMPLE_NO_FRAME where a precise sample has an address all the same. */
+static inline uint16_t upmu_results_flags(const struct upmu_log_sample *sample)
+{
+#if UPMU_PRECISE
+    if (sample->flags & UPMU_SAMPLE_PRECISE)
+        return (uint16_t)(sample->flags & ~UPMU_SAMPLE_NO_FRAME);
+#endif
+    return sample->flags;
 }
 
 #endif

@@ -59,6 +59,27 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
     return found;
 }
 
+/* Store the record of one event, which has an extension. */
+static bool put_extended(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+#if UPMU_PRECISE
+    if (sampling->parts && overflow->session->ring.buffer)
+        return upmu_ring_put_parts(overflow, sampling);
+#endif
+    return put_record(overflow, UPMU_BIT32(overflow->event), sampling);
+}
+
+/* Does an event ask for parts of precise samples?  Then each of its samples has a record of its own. */
+static inline bool has_parts(const struct upmu_kept *sampling)
+{
+#if UPMU_PRECISE
+    return sampling->parts;
+#else
+    (void)sampling;
+    return false;
+#endif
+}
+
 /*
  * Report the overflow of one event, overflow->event, to the session's format, one of the host's, or in a record of its
  * own. *answer receives the format's answer, and LOST. Returns false if the event is plain: the session has no format,
@@ -72,9 +93,9 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
         *answer |= format_overflow(session, overflow, overflow->set->tally[overflow->event].notifies) & ~LOST;
         return true;
     }
-    if (!sampling->values && !sampling->event_id && !(UPMU_CALLERS && session->callers))
+    if (!sampling->values && !sampling->event_id && !has_parts(sampling) && !(UPMU_CALLERS && session->callers))
         return false;
-    if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
+    if (!put_extended(overflow, sampling))
         *answer |= LOST;
 #if UPMU_CALLERS
     else if (session->callers && session->ring.buffer)

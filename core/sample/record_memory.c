@@ -90,7 +90,12 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     records->area_linear = memory->area_linear;
     records->buffer_linear = memory->records_linear;
     /* The end of the buffer has no room for a part of a record.  All records have one size. */
-    records->bytes = (uint32_t)(memory->record_bytes - memory->record_bytes % meter->pmu->record_bytes);
+    records->bytes = (uint32_t)memory->record_bytes;
+    /* With format 0 a write of GLOBAL_CTRL hangs if the buffer is above a page (Linux 6.12 events/intel/ds.c). */
+    if (!(meter->pmu->record_capabilities >> 8 & 0xfu))
+        records->bytes = UPMU_RECORD_LEAST_BYTES;
+    records->bytes -= records->bytes % meter->pmu->record_bytes;
+    records->kernel_from = memory->kernel_from ? memory->kernel_from : UINT64_C(1) << 63;
     records->taken = records->shared = records->strange = 0;
     status = upmu_records_begin(meter, &reason);
     if (status != UPMU_OK) {
@@ -121,6 +126,19 @@ enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_re
     if (why && status != why->status)
         (void)refuse_records(&use, pmu, status, NULL);
     return status;
+}
+
+unsigned upmu_machine_precise(const struct upmu_machine *machine, const struct upmu_pmu *pmu)
+{
+    static const char *const exact[] = {"instructions:ppp", "cycles:ppp", "INST_RETIRED.PREC_DIST:ppp"};
+    struct upmu_event event;
+
+    if (!upmu_records_given(machine) || !pmu->record_counters)
+        return 0;
+    for (unsigned i = 0; i < sizeof exact / sizeof exact[0]; i++)
+        if (upmu_event_parse(pmu, exact[i], &event, NULL) == UPMU_OK)
+            return 3;
+    return (pmu->record_capabilities >> 8 & 0xfu) >= 2 ? 2 : 1;
 }
 
 struct upmu_record_counts upmu_cpu_records(const struct upmu_cpu *cpu)

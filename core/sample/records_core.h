@@ -21,6 +21,14 @@ enum {
 /* The register with the address of the debug store area: Linux 6.12 asm/msr-index.h. */
 #define UPMU_DS_AREA UINT32_C(0x600)
 
+/*
+ * The register with the groups of adaptive records (MSR_PEBS_DATA_CFG), the groups that the library asks for (memory
+ * and registers), and their bytes: Linux 6.12 asm/perf_event.h.
+ */
+#define UPMU_RECORD_GROUPS UINT32_C(0x3f2)
+#define UPMU_RECORD_GROUP_BITS UINT64_C(3)
+#define UPMU_RECORD_GROUP_BYTES (32u + 8u * 18u)
+
 /* DEBUGCTL and its bits TR and BTS, with which branches are stored into the debug store: SDM 17.4.1. */
 #define UPMU_DEBUGCTL UINT32_C(0x1d9)
 #define UPMU_DEBUGCTL_TRACES UINT64_C(0xc0)

@@ -41,13 +41,23 @@ static unsigned record_format(const struct upmu_pmu *pmu)
     return pmu->record_capabilities >> 8 & 0xfu;
 }
 
-/* Return the bits of counters in the register that makes them store records, and in a record's word of counters. */
-static uint64_t bits_of_counters(const struct upmu_pmu *pmu, uint32_t counters)
+/*
+ * Return the bits of counters in the register that makes them store records: those of their present events, or, with
+ * `every`, those of any event.
+ */
+static uint64_t bits_of_counters(const struct upmu_meter *meter, uint32_t counters, bool every)
 {
     uint64_t bits = 0;
 
-    for (; counters; counters &= counters - 1u)
-        bits |= UPMU_BIT64(pmu->counter[upmu_bits_lowest(counters)].gate_bit);
+    for (; counters; counters &= counters - 1u) {
+        unsigned counter = upmu_bits_lowest(counters);
+        const struct upmu_tally *tally = upmu_meter_on(meter, counter);
+        const struct upmu_event *event =
+            tally && !every ? &upmu_active(meter->slot[counter].session)->event[tally->index] : NULL;
+
+        if (event || every)
+            bits |= meter->pmu->backend->record_bits(meter->pmu, event, counter);
+    }
     return bits;
 }
 
@@ -70,13 +80,13 @@ static uint32_t counters_of_bits(const struct upmu_pmu *pmu, uint32_t counters, 
 static bool write_enable(struct upmu_meter *meter, uint32_t counters)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    uint64_t mask, value = bits_of_counters(pmu, counters);
+    uint64_t mask, value = bits_of_counters(meter, counters, false);
 
 #if UPMU_WORLDS
     value = meter->in_guest ? 0 : value;
 #endif
     meter->precise |= counters;
-    mask = bits_of_counters(pmu, meter->precise);
+    mask = bits_of_counters(meter, meter->precise, true);
     if (!upmu_bank_merge(&meter->bank, pmu->record_row, mask, value, 0) &&
         !upmu_bank_merge(&meter->bank, pmu->record_row, mask, value, 0))
         return false;
@@ -310,10 +320,43 @@ void upmu_records_cross(struct upmu_meter *meter)
 
 /* ---- Samples ---- */
 
+/*
+ * Let an overflow have those parts of its record that its event asks for.  A session that hides the kernel gets no
+ * address of kernel data; nor registers where the next instruction is the kernel's, as after a system call.
+ */
+static void sample_parts(struct upmu_overflow *overflow, const struct upmu_precise *record, unsigned wanted)
+{
+    const struct upmu_records *records = &overflow->cpu->records;
+
+    wanted &= record->parts;
+    if (overflow->session->hides_kernel && record->address >= records->kernel_from)
+        wanted &= ~UPMU_PART_ADDRESS;
+    if (overflow->session->hides_kernel && upmu_precise_register(record, UPMU_PRECISE_IP) >= records->kernel_from)
+        wanted &= ~UPMU_PART_REGISTERS;
+    overflow->parts = (uint16_t)wanted;
+    overflow->retire = record->retire;
+    overflow->address = record->address;
+    overflow->source = record->source;
+    overflow->weight = record->weight;
+    overflow->transaction = record->transaction;
+    overflow->registers = record->registers;
+    overflow->old_order = record->old_order;
+}
+
+uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned number)
+{
+    const struct upmu_precise record = {.registers = overflow->registers, .old_order = overflow->old_order};
+
+    if (!(overflow->flags & UPMU_SAMPLE_PRECISE) || !(overflow->parts & UPMU_PART_REGISTERS))
+        return 0;
+    return upmu_precise_register(&record, number);
+}
+
 bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
 {
     const struct upmu_records *records = &meter->cpu->records;
-    unsigned counter = upmu_tally_runs_on(&overflow->set->tally[upmu_bits_lowest(overflow->events)]), at;
+    unsigned event = upmu_bits_lowest(overflow->events);
+    unsigned counter = upmu_tally_runs_on(&overflow->set->tally[event]), at;
     struct upmu_precise record;
 
     if (!(records->has >> counter & 1u))
@@ -326,11 +369,18 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
     overflow->sp = upmu_precise_register(&record, UPMU_PRECISE_SP);
     overflow->flags = (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
                                  (record.exact ? UPMU_SAMPLE_EXACT : 0));
-    if (!(record.ip >> 63)) {
+    overflow->parts = 0;
+    if (UPMU_FORMATS && overflow->set->sampling[event].parts)
+        sample_parts(overflow, &record, overflow->set->sampling[event].parts);
+    /* The interrupt may have come in the other mode: then its stack is not that of the sample. */
+    if (overflow->frame && overflow->frame->user != (record.ip < records->kernel_from))
+        overflow->frame = NULL;
+    if (record.ip < records->kernel_from) {
         overflow->flags |= UPMU_SAMPLE_USER;
     } else if (overflow->session->hides_kernel) {
         overflow->flags |= UPMU_SAMPLE_HIDDEN;
         overflow->ip = overflow->sp = 0;
+        overflow->parts = 0;
         overflow->frame = NULL;
     }
     return true;
@@ -338,20 +388,31 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
 
 /* ---- Begin and end ---- */
 
-/* Fill the whole area: the hardware reads it, and former contents may be of other software. */
-static void set_up_area(struct upmu_records *records)
+/* Have records the groups that are asked for, of all that there are? */
+static bool has_groups(const struct upmu_pmu *pmu)
 {
+    return pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE;
+}
+
+/*
+ * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
+ * is room for what the longest record has more than the shortest.
+ */
+static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
+{
+    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
     records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
-    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes;
+    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes - more;
 }
 
 /* Find the bits of other software: a counter that stores records, or a trace of branches (DEBUGCTL, SDM 17.4.1). */
 static enum upmu_status look_at_others(struct upmu_meter *meter, const char **out_reason)
 {
     struct upmu_bank *bank = &meter->bank;
-    uint64_t enabled, control = 0, area;
+    uint64_t enabled, control = 0, area, groups = 0;
 
     if (!upmu_bank_look(bank, meter->pmu->record_row, &enabled) ||
         !upmu_bank_read_address(bank, UPMU_DEBUGCTL, &control) || !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
@@ -360,9 +421,22 @@ static enum upmu_status look_at_others(struct upmu_meter *meter, const char **ou
         *out_reason = "other software has the debug store";
         return UPMU_ERR_STATE;
     }
-    if (area != meter->cpu->records.area_linear)
+    if (has_groups(meter->pmu) && !upmu_bank_read_address(bank, UPMU_RECORD_GROUPS, &groups))
+        return UPMU_ERR_PORT;
+    if (area != meter->cpu->records.area_linear) {
         meter->cpu->records.found = area;
+        meter->cpu->records.found_groups = groups;
+    }
     return UPMU_OK;
+}
+
+/*
+ * Let adaptive records have these groups.  The register is written while no counter stores records, and not again, so
+ * all records with groups have one size.  Without adaptive records there is no such register.
+ */
+static bool set_groups(struct upmu_meter *meter, uint64_t groups)
+{
+    return !has_groups(meter->pmu) || upmu_bank_write_address(&meter->bank, UPMU_RECORD_GROUPS, groups);
 }
 
 enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_reason)
@@ -377,12 +451,13 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
     status = look_at_others(meter, out_reason);
     if (status != UPMU_OK)
         return status;
-    set_up_area(records);
+    set_up_area(records, meter->pmu);
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = 0;
     records->ours = 1;
     UPMU_BARRIER();
-    if (!upmu_bank_write_address(bank, UPMU_DS_AREA, records->area_linear) ||
+    if (!set_groups(meter, UPMU_RECORD_GROUP_BITS) ||
+        !upmu_bank_write_address(bank, UPMU_DS_AREA, records->area_linear) ||
         !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
         status = UPMU_ERR_PORT;
     if (status == UPMU_OK && area == records->area_linear) {
@@ -407,6 +482,7 @@ bool upmu_records_end(struct upmu_meter *meter)
     fine = (!meter->precise || write_enable(meter, 0)) &&
            (upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found) ||
             upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found));
+    (void)(set_groups(meter, records->found_groups) || set_groups(meter, records->found_groups));
     UPMU_BARRIER();
     records->ours = !fine;
     return fine;

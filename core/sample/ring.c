@@ -17,7 +17,7 @@
 
 #if UPMU_SAMPLING
 
-enum record_kind { RECORD_PAD = 0, RECORD_SAMPLE = 1, RECORD_EXTENDED = 2 };
+enum record_kind { RECORD_PAD = 0, RECORD_SAMPLE = 1, RECORD_EXTENDED = 2, RECORD_PARTS = 3 };
 
 struct record_header {
     uint16_t bytes;
@@ -36,6 +36,23 @@ struct record_extension {
     uint8_t event;
     uint8_t frames;
 };
+
+/*
+ * A record of kind PARTS has this behind its extension, then a word for each of the first four parts that it has, then
+ * the registers.  Counts and callers' addresses follow them.
+ */
+struct record_parts {
+    uint16_t parts; /* UPMU_PART_... */
+    uint16_t retire;
+    uint32_t bytes; /* of this structure, and of the words of the parts */
+};
+
+/* For what both writers of records do, so that the one of ordinary samples takes no instruction more for the other. */
+#if UPMU_PRECISE
+#define INSIDE_BOTH UPMU_INSIDE
+#else
+#define INSIDE_BOTH
+#endif
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
 /* All sizes are multiples of 8, so that there is always room for a header at the end of the buffer. */
@@ -63,7 +80,7 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
  * Find the position for a record of `bytes` bytes; false: the ring has no room. *out_pad: the position is the start of
  * the buffer, and the bytes from the head to the end of the buffer must become a PAD record.
  */
-static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
+static INSIDE_BOTH bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
     /* Acquire: the reader's reads of a record, before it moved the tail, come before the bytes are overwritten. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
@@ -83,7 +100,7 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
  * Fill in the sample of a record, which stands in the ring's buffer; the buffer is aligned for it. The samples that
  * were lost since the last record are noted in it.
  */
-static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
+static INSIDE_BOTH void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;
 
@@ -97,10 +114,85 @@ static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *
     ring->lost_reported = ring->lost;
 }
 
-static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
-                           const struct upmu_kept *sampling, uint32_t values)
+#if UPMU_PRECISE
+
+#define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
+
+/* Return the bytes that the parts of a precise sample take in its record; 0 where it has none. */
+static uint32_t bytes_of_parts(const struct upmu_overflow *overflow)
 {
-    uint64_t *value = (uint64_t *)(void *)(extension + 1);
+    uint32_t words = upmu_bits_count(overflow->parts & SINGLE_PARTS);
+
+    if (!overflow->parts)
+        return 0;
+    if (overflow->parts & UPMU_PART_REGISTERS)
+        words += UPMU_RECORD_REGISTERS;
+    return (uint32_t)sizeof(struct record_parts) + 8u * words;
+}
+
+/* Store the parts of a precise sample behind its extension, and change the kind of its record. */
+static UPMU_APART void fill_parts(struct record_extension *extension, const struct upmu_overflow *overflow,
+                                  uint32_t bytes)
+{
+    struct record_header *header = (void *)((uint8_t *)extension - SAMPLE_BYTES - HEADER_BYTES);
+    struct record_parts *head = (void *)(extension + 1);
+    uint64_t *word = (uint64_t *)(void *)(head + 1);
+
+    header->kind = RECORD_PARTS;
+    head->parts = overflow->parts;
+    head->retire = overflow->parts & UPMU_PART_RETIRE ? overflow->retire : 0;
+    head->bytes = bytes;
+    if (overflow->parts & UPMU_PART_ADDRESS)
+        *word++ = overflow->address;
+    if (overflow->parts & UPMU_PART_SOURCE)
+        *word++ = overflow->source;
+    if (overflow->parts & UPMU_PART_WEIGHT)
+        *word++ = overflow->weight;
+    if (overflow->parts & UPMU_PART_TRANSACTION)
+        *word++ = overflow->transaction;
+    for (unsigned i = 0; i < UPMU_RECORD_REGISTERS && (overflow->parts & UPMU_PART_REGISTERS); i++)
+        *word++ = upmu_overflow_register(overflow, i);
+}
+
+/* Let the reader have the parts of a record, which begin at `head`.  Returns their bytes. */
+static uint32_t view_parts(const struct record_parts *head, struct upmu_record *out_record)
+{
+    const uint64_t *word = (const uint64_t *)(const void *)(head + 1);
+
+    out_record->parts = head->parts;
+    out_record->retire = head->retire;
+    if (head->parts & UPMU_PART_ADDRESS)
+        out_record->address = *word++;
+    if (head->parts & UPMU_PART_SOURCE)
+        out_record->source = *word++;
+    if (head->parts & UPMU_PART_WEIGHT)
+        out_record->weight = *word++;
+    if (head->parts & UPMU_PART_TRANSACTION)
+        out_record->transaction = *word++;
+    if (head->parts & UPMU_PART_REGISTERS)
+        out_record->registers = word;
+    return head->bytes;
+}
+
+#else
+
+static inline void fill_parts(struct record_extension *extension, const struct upmu_overflow *overflow, uint32_t bytes)
+{
+    (void)extension, (void)overflow, (void)bytes;
+}
+
+static inline uint32_t view_parts(const struct record_parts *head, struct upmu_record *out_record)
+{
+    (void)head, (void)out_record;
+    return 0;
+}
+
+#endif
+
+static INSIDE_BOTH void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
+                           const struct upmu_kept *sampling, uint32_t values, uint32_t extra)
+{
+    uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + extra);
 
     extension->event_id = sampling->event_id;
     extension->last_reset = overflow->set->tally[overflow->event].ended;
@@ -110,6 +202,8 @@ static void fill_extension(struct record_extension *extension, const struct upmu
     extension->set = overflow->set_number;
     extension->event = overflow->event;
     extension->frames = 0;
+    if (UPMU_PRECISE && extra)
+        fill_parts(extension, overflow, extra);
     for (; values; values &= values - 1u)
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
@@ -121,7 +215,15 @@ static void ring_publish(struct upmu_ring *ring, uint32_t end)
     __atomic_store_n(&ring->head, end == ring->bytes ? 0 : end, __ATOMIC_RELEASE);
 }
 
+#if UPMU_PRECISE
+/* Append a record as upmu_ring_put() does; `extra`: bytes of the parts of a precise sample. */
+static UPMU_INSIDE bool append_record(const struct upmu_overflow *overflow, uint32_t events,
+                                      const struct upmu_kept *sampling, uint32_t extra)
+#else
+enum { extra = 0 };
+
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
+#endif
 {
     struct upmu_ring *ring = &overflow->session->ring;
     uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0;
@@ -130,7 +232,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
-        bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
+        bytes += EXTENSION_BYTES + extra + 8u * upmu_bits_count(values);
         most = UPMU_CALLERS && overflow->session->callers ? 8u * overflow->session->callers->depth : 0;
     }
     if (!find_room(ring, bytes + most, &at, &pad)) {
@@ -142,13 +244,29 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
     if (UPMU_FORMATS && sampling)
-        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values);
+        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values,
+                       extra);
     if (UPMU_CALLERS && most)
         ring->open = at;
     else
         ring_publish(ring, at + bytes);
     return true;
 }
+
+#if UPMU_PRECISE
+
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
+{
+    return append_record(overflow, events, sampling, 0);
+}
+
+/* A function of its own: records of ordinary samples take no instruction for parts. */
+bool upmu_ring_put_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+    return append_record(overflow, UPMU_BIT32(overflow->event), sampling, bytes_of_parts(overflow));
+}
+
+#endif
 
 #if UPMU_CALLERS
 
@@ -217,7 +335,7 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
 #if UPMU_PRECISE
     out_record->exact = out_record->sample->flags & UPMU_SAMPLE_EXACT;
 #endif
-    if (header.kind != RECORD_EXTENDED)
+    if (header.kind != RECORD_EXTENDED && !(UPMU_PRECISE && header.kind == RECORD_PARTS))
         return true;
     extension = (const void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);
     out_record->extended = true;
@@ -229,6 +347,8 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     out_record->event_id = extension->event_id;
     out_record->last_reset = extension->last_reset;
     out_record->value = (const void *)(extension + 1);
+    if (UPMU_PRECISE && header.kind == RECORD_PARTS)
+        out_record->value += view_parts((const void *)(extension + 1), out_record) / 8u;
     out_record->frames = extension->frames;
     out_record->frame = out_record->value + upmu_bits_count(extension->values);
     return true;

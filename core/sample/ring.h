@@ -17,6 +17,14 @@ void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
  */
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling);
 
+#if UPMU_PRECISE
+/*
+ * As upmu_ring_put(), for a precise sample of the event overflow->event that asks for parts of its record: the record
+ * also has the parts in overflow->parts.
+ */
+bool upmu_ring_put_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling);
+#endif
+
 /*
  * In a session whose records have callers' addresses, upmu_ring_put() leaves a record with an extension open: the
  * reader does not see it before upmu_ring_end(). Return the address, in the open record, of the room for callers; there

@@ -157,8 +157,8 @@ struct upmu_record {
     const uint64_t *frame;  /* return addresses of the callers, the nearest first */
     unsigned frames;        /* number of addresses in `frame` */
 #if UPMU_PRECISE
-    /* Of a precise sample, which a host's own driver has taken, for upmu_log_sample().  upmu_ring_view() sets them to
-       0. */
+    /* Of a precise sample: the parts that its event asks for (upmu/precise.h), or those that a host's own driver has
+       taken, for upmu_log_sample(). */
     uint16_t parts;         /* UPMU_PART_…: which of the members below are valid */
     uint16_t retire;
     bool exact;             /* sample->ip is the sampled instruction itself */

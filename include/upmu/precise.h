@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <upmu/cpu.h>
+#include <upmu/format.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,45 @@ extern "C" {
 #define UPMU_SAMPLE_PRECISE (1u << 4) /* `ip` and `sp` are of a record of the hardware, also with UPMU_SAMPLE_NO_FRAME;
                                          sp is 0 if the record lacks it */
 #define UPMU_SAMPLE_EXACT (1u << 5)   /* `ip` is the sampled instruction itself; without: the instruction after it */
+
+/*
+ * Bits of upmu_sampling.flags, besides those of upmu/session.h: the parts (UPMU_PART_… of upmu/format.h) that samples
+ * of a precise event are to have.  A sample has those of them that its record has: upmu_record.parts,
+ * upmu_overflow.parts.  For events that do not sample precisely, they have no effect.  Without UPMU_FORMATS these bits
+ * are unknown ones.
+ */
+#define UPMU_SAMPLING_PARTS_SHIFT 16
+#define UPMU_SAMPLING_PARTS(parts) ((uint32_t)(parts) << UPMU_SAMPLING_PARTS_SHIFT)
+
+/* The parts that samples of the library can have; it does not read branches and counters of records yet. */
+#define UPMU_RECORD_PARTS                                                                                              \
+    (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
+     UPMU_PART_RETIRE)
+
+/*
+ * For upmu_format.overflow: return a register of a precise sample by its number in upmu_record.registers (0: flags).
+ * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.  This function and the ones below are in
+ * builds with UPMU_PRECISE, as the parts of struct upmu_overflow are.
+ * Context: nmi.
+ */
+#if UPMU_PRECISE
+uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned number);
+
+/*
+ * For upmu_format.overflow, as Linux has them: the source of a precise sample's data as a perf_mem_data_src, which says
+ * "not available" where upmu_overflow has no UPMU_PART_SOURCE, or does not know this CPU's codes; and latencies in
+ * cycles: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
+ * Context: nmi.
+ */
+uint64_t upmu_overflow_data_src(const struct upmu_overflow *overflow);
+uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow);
+
+/*
+ * Return the highest level of precise events that a PMU of a machine samples.  0: none, or no CPU of the machine has
+ * memory for records.  Context: any.
+ */
+unsigned upmu_machine_precise(const struct upmu_machine *machine, const struct upmu_pmu *pmu);
+#endif
 
 /* Sizes of the memory: of the debug store area; the least and the most of records. */
 #define UPMU_RECORD_AREA_BYTES 4096u
@@ -39,6 +79,7 @@ struct upmu_record_memory {
     void *records;           /* records, as the library accesses them */
     uint64_t records_linear; /* their linear address */
     size_t record_bytes;     /* of `records`: a multiple of 4096 up to UPMU_RECORD_MOST_BYTES */
+    uint64_t kernel_from;    /* a record is of the kernel if its address is not below; 0: 2^63, the upper half */
 };
 
 /*
@@ -46,7 +87,7 @@ struct upmu_record_memory {
  * back, too.  In a sleep (upmu_cpu_suspend()) the hardware has no address of it, and the wake-up gives it again.
  * `*memory` is copied.
  *
- * Accesses: 5 W + 6 R at most; to take the memory back 1 W.
+ * Accesses: 6 W + 7 R at most; to take the memory back 1 W.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_INVALID (an address that is not aligned or not canonical, parts that overlap, the size);
  * UPMU_ERR_UNSUPPORTED (no precise records that upmu drives, or a hypervisor drops the registers; why->word has the

@@ -48,7 +48,7 @@ extern "C" {
 
 #define UPMU_SIM_PAYLOADS 6
 #define UPMU_SIM_METRICS 8
-#define UPMU_SIM_OTHERS 8
+#define UPMU_SIM_OTHERS 9
 
 /*
  * Addresses in the model's own kernel code: instruction and stack pointer during an access (events_per_access), and the
@@ -261,6 +261,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_MEMORY, 1, "violation: a record or its area in memory that is not mapped", "SDM 18.4.4") \
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
+    R(CHECK_PEBS_LATENCY, 1, "violation: load latency, or stores with data, without its PEBS_ENABLE bit", "LX ds.c") \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \

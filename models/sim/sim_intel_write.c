@@ -278,18 +278,6 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
     return true;
 }
 
-/*
- * Has the CPU a load latency register (3F6H)? Before PEBS baseline, bits 32 and up of PEBS_ENABLE, one a general
- * counter, can then be set.
- */
-static bool sim_has_load_latency(const struct upmu_sim_profile *profile)
-{
-    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
-        if (profile->payload[i].address == SIM_MSR_LOAD_LATENCY)
-            return true;
-    return false;
-}
-
 static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -297,7 +285,7 @@ static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t
 
     if (profile->capabilities & SIM_CAP_BASELINE)
         mask = upmu_sim_intel_counter_bits(profile);
-    else if (sim_has_load_latency(profile))
+    else if (upmu_sim_pebs_has_latency(profile))
         mask |= mask << 32;
     if (profile->flags & UPMU_SIM_PRECISE_STORE)
         mask |= SIM_BIT(63);

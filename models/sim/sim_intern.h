@@ -476,6 +476,12 @@ void upmu_sim_pebs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 void upmu_sim_pebs_store(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst, uint64_t number,
                          uint64_t ip, uint64_t next_ip);
 
+/*
+ * Has the CPU a load latency register (3F6H)? Before PEBS baseline, bits 32 and up of PEBS_ENABLE, one a general
+ * counter, can then be set.
+ */
+bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile);
+
 /* Write PEBS_ENABLE and PEBS_DATA_CFG; check the buffer after a write of GLOBAL_CTRL. */
 void upmu_sim_pebs_enable(struct upmu_sim *sim, unsigned cpu, uint64_t value);
 void upmu_sim_pebs_data_config(struct upmu_sim *sim, unsigned cpu, uint64_t value);

@@ -369,6 +369,33 @@ static bool is_reduced(const struct upmu_sim *sim, unsigned index, unsigned coun
            (sim->cpu[index].select[1] & 0xffffu) == 0x01c0;
 }
 
+bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
+        if (profile->payload[i].address == SIM_MSR_LOAD_LATENCY)
+            return true;
+    return false;
+}
+
+/*
+ * Does a counter with PEBS measure loads or stores without the bit that lets it? Before the baseline load latency of
+ * general counter n needs bit 32 + n of PEBS_ENABLE, and stores with their data on counter 3 need bit 63.
+ */
+static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    const uint64_t enabled = sim->cpu[index].pebs_enable, code = sim->cpu[index].select[counter] & 0xffffu;
+    uint64_t wanted = 0;
+
+    if (sim_is_fixed(counter) || profile->capabilities & SIM_CAP_BASELINE || is_architectural(sim, index))
+        return false;
+    if (upmu_sim_pebs_has_latency(profile) && code == (profile->flags & UPMU_SIM_AAK100 ? 0x100bu : 0x01cdu))
+        wanted = SIM_BIT(32u + counter);
+    if (profile->flags & UPMU_SIM_PRECISE_STORE && counter == 3 && code == 0x02cd)
+        wanted = SIM_BIT(63);
+    return wanted & ~enabled;
+}
+
 bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const uint64_t wrong = SIM_SELECT_INT | SIM_SELECT_ANY | SIM_SELECT_EDGE;
@@ -378,6 +405,9 @@ bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned count
         return false;
     if (upmu_sim_intel_config(sim, index, counter) & wrong && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_SELECT))
         upmu_sim_violate(sim, "a counter with PEBS has INT, ANY or EDGE set", SIM_MSR_PEBS_ENABLE, counter);
+    if (lacks_measure(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_LATENCY))
+        upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE", SIM_MSR_PEBS_ENABLE,
+                         counter);
     cpu->counter[counter].pebs = PEBS_ARMED;
     if (is_reduced(sim, index, counter) || !sim_on(sim, UPMU_SIM_RULE_PEBS_ARMS))
         upmu_sim_pebs_count(sim, index, counter);

@@ -357,6 +357,38 @@ def perf_shows_the_parts_of_precise_samples():
 
 
 @check
+def precise_samples_of_the_model_go_through_perf():
+    """`record -d` of load latency: the address that perf shows is the one that the model's instruction accessed, from the
+    place where the model found it; and perf mem report and perf report count as many samples."""
+    recorded()
+    tool("record", "--sim", "skl", "-e", "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4:pp", "-c", "977", "-n", "100000", "-d",
+         "--perf", "perf-data", "--kallsyms", "kallsyms")
+    places = {"memcpy": ("L2 or L2 hit", 14, 0x11000000), "chase": ("Local RAM or RAM hit", 220, 0x13000000)}
+    complaints, found = [], collections.Counter()
+    lines = {name: size for name, size in (("memcpy", 6), ("chase", 3))}
+    for line in perf("script", "-F", "ip,sym,addr,weight,data_src", data="perf-data").split("\n")[:-1]:
+        row = re.match(r"\s*([0-9a-f]+)\s+[0-9a-f]+ \|OP LOAD\|LVL (.*?)\|.*?\|BLK +N/A\s+(\d+)\s+([0-9a-f]+) (\w+)", line)
+        if not row or (row[2], int(row[3])) != places[row[5]][:2]:
+            return [f"perf script: {line}"]
+        number, part = divmod(int(row[1], 16) - places[row[5]][2], 8)
+        if part or number % lines[row[5]] != int(row[4], 16) % 0x400 // 4:
+            complaints.append(f"instruction {number} is not at {row[4]}")
+        found[row[5]] += 1
+    wanted = 200000 // 977
+    complaints += expect("samples", abs(sum(found.values()) - wanted) <= 1 and min(found.values()) > 50, True)
+    for words, column in (("report", r"\s*[\d.]+%\s+(\d+)\s+\[k\] (\w+)"),
+                          ("mem report", r"\s*[\d.]+%\s+(\d+)\s.*\[k\] (memcpy|chase)\b")):
+        counts = collections.Counter()
+        output = perf(*words.split(), "--stdio", *(["-n", "-s", "sym"] if words == "report" else []), data="perf-data")
+        for line in output.split("\n"):
+            row = re.match(column, line)
+            if row:
+                counts[row[2]] += int(row[1])
+        complaints += expect(f"perf {words}", counts, found)
+    return complaints
+
+
+@check
 def salvage_has_all_samples_of_a_log_whose_end_a_crash_has_cut():
     recorded()
     with open(os.path.join(WORK, "cut"), "wb") as file:

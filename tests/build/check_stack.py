@@ -43,7 +43,7 @@ ROWS = [
     ("`upmu_cpu_tick`, `upmu_cpu_poll`, `upmu_thread_switch`", r"upmu_(cpu_tick|cpu_poll|thread_switch(_monitored)?)$"),
     ("`upmu_session_attach_thread`, `upmu_session_dry_run`", r"upmu_session_(attach_thread|dry_run)$"),
     ("`upmu_set_add`, `upmu_event_parse` and all that reads or writes names, logs, results or formulas",
-     r"upmu_(session_add|set_add|hybrid_add|event_|catalog_|why_text|spec_|log_|results_|formula|metric_)"),
+     r"upmu_(session_add|set_add|hybrid_add|machine_precise|event_|catalog_|why_text|spec_|log_|results_|formula|metric_)"),
     ("`upmu_requests_place`, `upmu_requests_pack` (their work areas are yours)", r"upmu_(requests_place|requests_pack|events_pack)"),
     ("`upmu_units_find`", r"upmu_units_find$"),
     ("any other call on a CPU, session, region, unit or IBS unit: start, stop, read, attach, ...", "upmu_bracket_leave"),

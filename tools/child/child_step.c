@@ -131,7 +131,8 @@ static void retire(struct cmd *cmd, struct child *child, const struct child_task
         [X86_IND_JUMP] = UPMU_SIM_BRANCH_IND_JUMP, [X86_IND_CALL] = UPMU_SIM_BRANCH_IND_CALL,
         [X86_FAR] = UPMU_SIM_BRANCH_FAR};
     const struct upmu_sim_burst burst = {
-        .instructions = 1, .branches = executed->branch != X86_NO_BRANCH, .user = true, .ip = ip, .sp = sp};
+        .instructions = 1, .branches = executed->branch != X86_NO_BRANCH, .user = true,
+        .ip = executed->ip, .ip_step = ip - executed->ip, .sp = sp};
     const struct upmu_sim_branch branch = {.from = executed->ip, .to = ip, .kind = kinds[executed->branch]};
 
     if (child->freed)

@@ -108,6 +108,7 @@ struct cmd_other {
 #define CMD_HOT (__STDC_HOSTED__ ? 16384 : 512) /* programs of a host have more code than workloads */
 #define CMD_FILE_BYTES (192u * 1024u)
 #define CMD_RING_WORDS 16384u
+#define CMD_RECORD_BYTES (3u * 4096u) /* precise records of a simulated CPU: two pages, and what aligns them */
 #define CMD_LIST_BYTES 2048u
 
 /* Units outside the cores. */
@@ -170,6 +171,7 @@ struct cmd {
     struct upmu_count counts[UPMU_SET_EVENTS];
     uint64_t runs[UPMU_SET_EVENTS + 1][CMD_RUNS];
     uint64_t ring[CMD_RING_WORDS];
+    uint8_t records[CMD_RECORD_BYTES];
     struct cmd_hot hot[CMD_HOT];
     unsigned hot_count;
     char list[CMD_LIST_BYTES];

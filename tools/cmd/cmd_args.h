@@ -35,6 +35,7 @@
 #define CMD_OPT_METRICS (1u << 19) /* -M LIST */
 #define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
 #define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
+#define CMD_OPT_DATA (1u << 23) /* -d */
 #define CMD_OPT_CHILD (1u << 22) /* -- PROGRAM, and options for it, where there are programs (tools/child) */
 
 /* Forms that a log is converted to (cmd_results.c). */
@@ -61,6 +62,7 @@ struct cmd_args {
     bool process;
     bool dry;
     bool callers;
+    bool data;
     bool salvage;
     const char *class;
     uint64_t interval; /* ms; 0: not given */
@@ -392,5 +394,7 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
 void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
 bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol);
 extern const struct upmu_callers cmd_work_sim_callers;
+/* Give the simulated CPU memory for precise records, if it has any; without memory a precise sample is refused. */
+void cmd_work_sim_records(struct cmd *cmd);
 
 #endif

@@ -70,12 +70,15 @@ static const struct cmd_command commands[] = {
     {"keepawake", "[--sim CPU] [INDEX] SPEC", "count events outside the core while it halts, and while it does not",
      "Counters of a core stand still while it halts, those of northbridge events too.\n", CMD_OPT_SIM, 1, 2,
      cmd_keepawake},
-    {"record", "[-e LIST] [-c PERIOD] [-g] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+    {"record",
+     "[-e LIST] [-c PERIOD] [-g] [-d] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
      "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
-     "-g: with the callers of each sampled address, of a simulated CPU.\n" CMD_HELP_FORMS,
-     CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG |
-         CMD_OPT_FORMS | CMD_OPT_CHILD,
+     "-g: with the callers of each sampled address, of a simulated CPU.\n"
+     "-d: precise events (EVENT:p, :pp, :ppp; of a simulated CPU) with what their records have of the data: where it\n"
+     "is, where it was found, in how many cycles.\n" CMD_HELP_FORMS,
+     CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_DATA | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT |
+         CMD_OPT_LOG | CMD_OPT_FORMS | CMD_OPT_CHILD,
      0, 1, cmd_record},
     {"branches", "[-n ITERATIONS] [--sim CPU] [WORKLOAD]", "the last branches of a workload, as in a panic",
      "CPUs keep the last 4 to 32 taken branches in registers; newest first, with what the CPU knows of each.\n",
@@ -158,6 +161,7 @@ static const struct cmd_option options[] = {
     {"-I", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, "-I, -w MS", "milliseconds from one line to the next"},
     {"-w", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, NULL, NULL},
     {"-g", CMD_OPT_CALLERS, CMD_VALUE_NONE, "-g", "with callers: stacks"},
+    {"-d", CMD_OPT_DATA, CMD_VALUE_NONE, "-d", "with the data's address, source and latency"},
     {"-p", CMD_OPT_PROCESS, CMD_VALUE_NONE, "-p", "count the workload's thread alone"},
     {"--class", CMD_OPT_CLASS, CMD_VALUE_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
     {"--placed", CMD_OPT_PLACED, CMD_VALUE_NONE, "--placed", "on the counters of the whole list"},
@@ -371,6 +375,8 @@ static bool *flag_of(struct cmd_args *args, unsigned option)
         return &args->process;
     case CMD_OPT_CALLERS:
         return &args->callers;
+    case CMD_OPT_DATA:
+        return &args->data;
     case CMD_OPT_DRY:
         return &args->dry;
     case CMD_OPT_SALVAGE:

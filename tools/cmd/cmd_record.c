@@ -4,6 +4,7 @@
  */
 #include <tools/cmd/cmd_args.h>
 #include <upmu/cpu.h>
+#include <upmu/precise.h>
 #include <upmu/session.h>
 
 #define RECORD_EVENT "cycles"
@@ -23,7 +24,8 @@ struct record {
     const char *list;
     uint64_t samples, lost, elsewhere; /* elsewhere: found no room in the table */
     uint64_t no_frame;
-    uint64_t kernel;                   /* of those with a frame */
+    uint64_t kernel;                   /* of those with an address */
+    uint64_t exact;                    /* with the address of the sampled instruction itself */
     uint64_t elapsed_ns;               /* 0: no clock */
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
@@ -31,7 +33,7 @@ struct record {
     uint64_t before[UPMU_SET_EVENTS];  /* counts when this round of top began */
     const char *counted;               /* events that are counted beside those of `list`; NULL: none */
     unsigned sampled;                  /* events of `list` */
-    bool to_file, to_log, callers;
+    bool to_file, to_log, callers, data;
 };
 
 bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user)
@@ -72,11 +74,12 @@ static void histogram_add(struct cmd *cmd, struct record *record, const struct u
 
     record->samples++;
     record->lost += sample->lost;
-    if (sample->flags & UPMU_SAMPLE_NO_FRAME) {
+    if ((sample->flags & UPMU_SAMPLE_NO_FRAME) && !(sample->flags & UPMU_SAMPLE_PRECISE)) {
         record->no_frame++;
         return;
     }
     record->kernel += !user;
+    record->exact += (sample->flags & UPMU_SAMPLE_EXACT) != 0;
     record->elsewhere += !cmd_hot_add(cmd, sample->ip, user);
 }
 
@@ -100,7 +103,9 @@ static enum upmu_status drain(struct cmd *cmd, struct record *record)
 /* A session of what is sampled, and of what is counted beside it, on the target. */
 static enum upmu_status record_attach(struct cmd *cmd, struct record *record)
 {
-    const struct upmu_sampling sampling = {.period = record->period};
+    const unsigned parts = UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT;
+    const struct upmu_sampling sampling = {
+        .period = record->period, .flags = record->data ? UPMU_SAMPLING_PARTS(parts) : 0};
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
@@ -126,6 +131,8 @@ static int record_open(struct cmd *cmd, struct record *record, const char *const
         cmd_error(cmd, "the least period of %s is %U", cmd->pmu->name, cmd->pmu->min_period);
         return CMD_REFUSED;
     }
+    if (cmd->simulated)
+        cmd_work_sim_records(cmd);
     do {
         record->counted = *beside++;
         status = record_attach(cmd, record);
@@ -345,6 +352,7 @@ static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct r
     record->to_file = args->out != NULL;
     record->to_log = cmd_results_wanted(args);
     record->callers = args->callers;
+    record->data = args->data;
     cmd->hot_count = 0;
     cmd->file_bytes = 0;
     return CMD_OK;
@@ -369,6 +377,10 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
         return result;
     if (record.callers && !record.to_log) {
         cmd_error(cmd, "-g: callers are written to --log, --folded, --pprof and --perf; name one");
+        return CMD_USAGE;
+    }
+    if (record.data && args->log == NULL && args->form[CMD_PERF] == NULL) {
+        cmd_error(cmd, "-d: what is known of the data is written to --log and --perf; name one");
         return CMD_USAGE;
     }
     result = cmd_target_open(cmd, args);
@@ -425,7 +437,9 @@ static void print_top_head(struct cmd *cmd, const struct record *record)
         cmd_print(cmd, " top: %G irqs (no clock)", record->samples);
     cmd_print(cmd, "  kernel: ");
     print_tenths(cmd, record->kernel, framed);
-    cmd_print(cmd, "  exact:   0.0%%  [%s every %G], 1 CPU\n\n", record->list, record->period);
+    cmd_print(cmd, "  exact: ");
+    print_tenths(cmd, record->exact, framed);
+    cmd_print(cmd, "  [%s every %G], 1 CPU\n\n", record->list, record->period);
 }
 
 /* Hits of one mode in one symbol; NULL-named: outside of all. */
@@ -554,6 +568,7 @@ static int top_round(struct cmd *cmd, struct record *record, unsigned round)
 
     cmd->hot_count = 0;
     record->samples = record->lost = record->no_frame = record->elsewhere = record->kernel = 0;
+    record->exact = 0;
     for (unsigned i = 0; i < cmd->session.set.count; i++)
         record->before[i] = round == 0 ? 0 : cmd->counts[i].value;
     result = record_pass(cmd, record);

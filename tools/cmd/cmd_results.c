@@ -3,6 +3,7 @@
  * Logs of record, and convert: files that other programs open.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/precise.h>
 #include <upmu/catalogs.h>
 
 static const struct {
@@ -344,7 +345,8 @@ static void print_hottest(struct cmd *cmd, struct upmu_log_reader reader, const 
 
     cmd->hot_count = 0;
     while (upmu_log_next(&reader, &item)) {
-        if (item.kind != UPMU_LOG_SAMPLE || (item.of.sample.flags & UPMU_SAMPLE_NO_FRAME))
+        if (item.kind != UPMU_LOG_SAMPLE ||
+            ((item.of.sample.flags & UPMU_SAMPLE_NO_FRAME) && !(item.of.sample.flags & UPMU_SAMPLE_PRECISE)))
             continue;
         samples++;
         elsewhere += !cmd_hot_add(cmd, item.of.sample.ip, (item.of.sample.flags & UPMU_SAMPLE_USER) != 0);

@@ -5,6 +5,15 @@
  */
 #include <tools/cmd/cmd_args.h>
 #include <tools/cmd/cmd_loops.h>
+#include <upmu/precise.h>
+
+/* Addresses of the simulated CPU's memory for precise records: the area is the first page. */
+#define SIM_RECORDS UINT64_C(0xffffc90000010000)
+#define SIM_RECORDS_BYTES 8192u
+
+/* Addresses of the phases' data. */
+#define SIM_DATA UINT64_C(0x10000000)
+#define SIM_DATA_SPAN UINT64_C(0x1000000)
 
 /* Of a thousand iterations; instructions and branches come from the loop. */
 struct sim_phase {
@@ -14,6 +23,7 @@ struct sim_phase {
     uint32_t mispredicts;
     uint32_t llc_references, llc_misses;
     uint32_t loads, stores, l1_misses;
+    uint8_t source, latency; /* of each load: its code in a record (Linux 6.12 events/intel/ds.c), and cycles */
 };
 
 #define SIM_PHASES 5u
@@ -30,11 +40,11 @@ struct sim_phase {
 #define SIM_MAIN (SIM_PHASES + 1)
 
 static const struct sim_phase sim_phases[SIM_PHASES] = {
-    {"memset", CMD_MEMSET_INSTRUCTIONS, CMD_MEMSET_BRANCHES, 1420, 1, 62, 4, 0, 1000, 63},
-    {"memcpy", CMD_MEMCPY_INSTRUCTIONS, CMD_MEMCPY_BRANCHES, 1980, 1, 118, 11, 1000, 1000, 125},
-    {"branches", CMD_BRANCHES_INSTRUCTIONS, CMD_BRANCHES_BRANCHES, 11300, 497, 1, 0, 0, 0, 1},
-    {"chase", CMD_CHASE_INSTRUCTIONS, CMD_CHASE_BRANCHES, 61800, 1, 960, 610, 1000, 0, 990},
-    {"spin", CMD_SPIN_INSTRUCTIONS, CMD_SPIN_BRANCHES, 1003, 0, 0, 0, 0, 0, 0},
+    {"memset", CMD_MEMSET_INSTRUCTIONS, CMD_MEMSET_BRANCHES, 1420, 1, 62, 4, 0, 1000, 63, 0x01, 5},
+    {"memcpy", CMD_MEMCPY_INSTRUCTIONS, CMD_MEMCPY_BRANCHES, 1980, 1, 118, 11, 1000, 1000, 125, 0x03, 14},
+    {"branches", CMD_BRANCHES_INSTRUCTIONS, CMD_BRANCHES_BRANCHES, 11300, 497, 1, 0, 0, 0, 1, 0x01, 5},
+    {"chase", CMD_CHASE_INSTRUCTIONS, CMD_CHASE_BRANCHES, 61800, 1, 960, 610, 1000, 0, 990, 0x1a, 220},
+    {"spin", CMD_SPIN_INSTRUCTIONS, CMD_SPIN_BRANCHES, 1003, 0, 0, 0, 0, 0, 0, 0x01, 5},
 };
 
 /* A little disorder, the same in every program: 1/1024 of `value`, up or down. */
@@ -96,14 +106,19 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
         .ip_step = 4,
         .ip_loop = phase->instructions,
         .sp = SIM_STACK + index * SIM_FRAME,
+        .data = SIM_DATA + index * SIM_DATA_SPAN,
+        .data_step = 8,
+        .data_source = phase->source,
+        .latency = phase->latency,
     };
     /* A branch that was mispredicted has 12 slots of what is thrown away, 40 of recovering, 8 of fetching anew. */
     const uint64_t misses = burst.mispredicts, undelivered = cmd_scale(cycles, 1, 5) + 8 * misses;
-    /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_LOAD_RETIRED, UOPS_ISSUED, UOPS_RETIRED:RETIRE_SLOTS,
-       INT_MISC:RECOVERY_CYCLES, IDQ_UOPS_NOT_DELIVERED:CORE */
+    /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_TRANS_RETIRED:LOAD_LATENCY, MEM_LOAD_RETIRED, UOPS_ISSUED,
+       UOPS_RETIRED:RETIRE_SLOTS, INT_MISC:RECOVERY_CYCLES, IDQ_UOPS_NOT_DELIVERED:CORE */
     const struct upmu_sim_other others[] = {
         {.event = 0xd0, .umask = 0x81, .count = cmd_scale(iterations, phase->loads, 1000)},
         {.event = 0xd0, .umask = 0x82, .count = cmd_scale(iterations, phase->stores, 1000)},
+        {.event = 0xcd, .umask = 0x01, .count = cmd_scale(iterations, phase->loads, 1000)},
         {.event = 0xd1, .umask = 0x08, .count = cmd_scale(iterations, phase->l1_misses, 1000)},
         {.event = 0xd1, .umask = 0x20, .count = burst.llc_misses},
         {.event = 0x0e, .umask = 0x01, .count = burst.retiring_slots + 12 * misses},
@@ -130,6 +145,43 @@ void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uin
 
     for (i = 0; i < workload->phases; i++)
         sim_phase_run(cmd, workload->first_phase + i, iterations);
+}
+
+/* ---- Memory for precise records ---- */
+
+static uint8_t *records_of(struct cmd *cmd)
+{
+    return cmd->records + (0 - (uintptr_t)cmd->records) % 4096u;
+}
+
+static bool access_records(struct upmu_sim *sim, unsigned number, enum upmu_sim_memory_kind kind, uint64_t address,
+                           uint8_t *bytes, uint32_t length)
+{
+    uint8_t *at = records_of(sim->test);
+
+    if (number != 0 || address < SIM_RECORDS || address - SIM_RECORDS > SIM_RECORDS_BYTES - length)
+        return false;
+    at += address - SIM_RECORDS;
+    for (uint32_t i = 0; i < length; i++)
+        if (kind & UPMU_SIM_MEMORY_WRITE)
+            at[i] = bytes[i];
+        else
+            bytes[i] = at[i];
+    return true;
+}
+
+void cmd_work_sim_records(struct cmd *cmd)
+{
+    uint8_t *at = records_of(cmd);
+    const struct upmu_record_memory memory = {.area = at,
+                                              .area_linear = SIM_RECORDS,
+                                              .records = at + 4096,
+                                              .records_linear = SIM_RECORDS + 4096,
+                                              .record_bytes = 4096,
+                                              .kernel_from = cmd_child(cmd) != NULL ? 0 : 1};
+
+    cmd->sim.memory = access_records;
+    (void)!upmu_cpu_use_records(cmd->cpu, &memory, NULL);
 }
 
 bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol)

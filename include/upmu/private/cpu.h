@@ -228,6 +228,14 @@ struct upmu_overflow {
     uint16_t set_number;        /* upmu_set.number of `set` */
     uint16_t flags;             /* UPMU_SAMPLE_… */
     uint8_t event;              /* index in `set` of the event for which the format is called now */
+#if UPMU_PRECISE
+    /* With UPMU_SAMPLE_PRECISE in `flags`, the parts of its record; without, the members below have no meaning. */
+    uint16_t parts;             /* UPMU_PART_…: parts that the event asks for and the record has */
+    uint16_t retire;            /* this and the words: as in upmu_record */
+    bool old_order;             /* private: order of `registers` */
+    uint64_t address, source, weight, transaction;
+    const uint8_t *registers;   /* private: upmu_overflow_register() reads them */
+#endif
 };
 
 /*
@@ -342,6 +350,8 @@ struct upmu_records {
     const uint8_t *buffer;     /* the records, the oldest first */
     uint64_t area_linear, buffer_linear; /* addresses of the two for the hardware */
     uint64_t found;            /* value of the register with the area's address before it got ours */
+    uint64_t found_groups;     /* of the register that says which parts records have, likewise */
+    uint64_t kernel_from;      /* records from this address on are of the kernel */
     uint32_t bytes;            /* of the buffer that can hold whole records */
     uint32_t has;              /* mask: counters of which the last look at the buffer found a record */
     uint32_t seen;             /* mask: counters that have been in meter->precise since the buffer was empty */

@@ -89,6 +89,9 @@ struct upmu_kept {
     uint32_t values;
     uint32_t switch_after;
     uint32_t resets;
+#if UPMU_PRECISE
+    uint16_t parts;             /* UPMU_PART_… that samples are to have, where their records have them */
+#endif
 };
 
 /* Sums over the runs of a set, from which the count of one event in the time between the runs is estimated. */

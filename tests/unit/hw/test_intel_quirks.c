@@ -286,7 +286,8 @@ static void precise_events_are_described_and_need_memory(void **state)
         const char *profile, *text;
         uint32_t counters;
         enum upmu_status sampled;
-    } cases[] = {{"core2", "rc0:p", 0x1, UPMU_ERR_NOT_PRECISE},
+    } cases[] = {{"merom_early", "rc0:p", 0x1, UPMU_ERR_NOT_PRECISE},
+                 {"core2", "rc0:p", 0x1, UPMU_ERR_HOOK_MISSING},
                  {"skylake", "r1c0:p", 0x2, UPMU_ERR_HOOK_MISSING},
                  {"icelake", "r1cd:p", 0xff, UPMU_ERR_HOOK_MISSING}};
 

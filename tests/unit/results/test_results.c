@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <upmu/branches.h>
 #include <upmu/catalogs.h>
+#include <upmu/precise.h>
 #include <upmu/results.h>
 #include <upmu/session.h>
 
@@ -909,6 +910,31 @@ static void folded_stacks_join_addresses_and_keep_events_callers_apart(void **st
                                           "misses;0x400123 1\n");
 }
 
+/* A call has found the record of a precise sample: there is no frame, and still an address. */
+static void a_precise_sample_without_a_frame_has_its_address(void **state)
+{
+    struct made_sample sample = {.ip = 0x1004, .events = 1, .flags = UPMU_SAMPLE_PRECISE};
+    struct upmu_results results;
+
+    (void)state;
+    made_open(&made, "m");
+    made_event(&made, 0, 0, 0xd0, 10, "loads");
+    made_symbol(&made, 0x1000, 0x1100, "first");
+    made_sample(&made, &sample);
+    sample.flags |= UPMU_SAMPLE_NO_FRAME;
+    made_sample(&made, &sample);
+    sample.ip = 0;
+    sample.flags |= UPMU_SAMPLE_HIDDEN;
+    made_sample(&made, &sample);
+    sample.flags = UPMU_SAMPLE_NO_FRAME;
+    made_sample(&made, &sample);
+    made_close(&made, 0, 0);
+    results = of_made();
+    assert_string_equal(folded(&results), "first 2\n"
+                                          "[kernel] 1\n"
+                                          "[no address] 1\n");
+}
+
 static bool only_one(void *context, uint64_t ip, struct upmu_symbol *out_symbol)
 {
     ++*(unsigned *)context;
@@ -1011,6 +1037,7 @@ int main(void)
         cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
         cmocka_unit_test(refusals_add_nothing_to_a_log),
         cmocka_unit_test(folded_stacks_join_addresses_and_keep_events_callers_apart),
+        cmocka_unit_test(a_precise_sample_without_a_frame_has_its_address),
         cmocka_unit_test(symbols_of_the_caller_replace_those_of_the_log),
         cmocka_unit_test(kallsyms_come_in_rising_order),
         cmocka_unit_test(a_thousand_addresses_are_each_found_once),

@@ -930,6 +930,21 @@ static void top_ends_with_a_key(void **state)
     assert_null(strstr(printed, "round 4"));
 }
 
+/* The whole way of precise events; perf reads what is written in tests/build/check_results.py. */
+static void record_samples_precise_events(void **state)
+{
+    (void)state;
+    assert_int_equal(line("record --sim skl -e MEM_TRANS_RETIRED.LOAD_LATENCY_GT_4:pp -c 1k -n 100k chase"), CMD_OK);
+    prints("         99  0x1d0c08  chase+0x8\n");
+    assert_int_equal(line("record --sim icelake -e INST_RETIRED.PREC_DIST:ppp -c 1k -n 100k spin"), CMD_OK);
+    prints("200 samples of INST_RETIRED.PREC_DIST:ppp every 1,000");
+    assert_int_equal(line("top --sim skl -e MEM_INST_RETIRED.ALL_LOADS:pp -c 1k -n 10k -r 1 chase"), CMD_OK);
+    prints("kernel: 100.0%  exact: 100.0%");
+    assert_int_equal(line("record --sim zen4 -e cycles:pp spin"), CMD_REFUSED);
+    assert_int_equal(line("record --sim skl -d spin"), CMD_USAGE);
+    assert_non_null(strstr(errors, "-d: what is known of the data is written to --log and --perf; name one"));
+}
+
 /* PV-015: samples per second, the share of kernel mode, the exact ones; for each function samples, share and file. */
 static void top_shows_the_rate_the_kernels_share_and_each_function(void **state)
 {
@@ -939,6 +954,7 @@ static void top_shows_the_rate_the_kernels_share_and_each_function(void **state)
     } taken[] = {
         {0x1d0c04, 0}, {0x1d0c04, 0}, {0x1d0c08, 0}, {0x1d0c04, UPMU_SAMPLE_USER}, {0x1d1000, UPMU_SAMPLE_USER},
         {0x1d1000, UPMU_SAMPLE_USER}, {0x50, UPMU_SAMPLE_USER}, {0, UPMU_SAMPLE_NO_FRAME},
+        {0x1d0c04, UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_PRECISE | UPMU_SAMPLE_EXACT},
     };
     struct record record = {.list = "cycles", .period = 10000, .elapsed_ns = 2000000};
     struct cmd *cmd = fresh();
@@ -951,17 +967,17 @@ static void top_shows_the_rate_the_kernels_share_and_each_function(void **state)
         histogram_add(cmd, &record, &sample);
     }
     print_top(cmd, &record);
-    assert_string_equal(printed, " top: 4,000 irqs/s  kernel:  42.8%  exact:   0.0%  [cycles every 10,000], 1 CPU\n\n"
+    assert_string_equal(printed, " top: 4,500 irqs/s  kernel:  50.0%  exact:  12.5%  [cycles every 10,000], 1 CPU\n\n"
                                  "    samples    pcnt  function        DSO\n"
-                                 "          3   37.5%  chase           [kernel]\n"
-                                 "          2   25.0%  spin            [simulated]\n"
-                                 "          1   12.5%  chase           [simulated]\n"
-                                 "          1   12.5%  (elsewhere)     [simulated]\n"
+                                 "          4   44.4%  chase           [kernel]\n"
+                                 "          2   22.2%  spin            [simulated]\n"
+                                 "          1   11.1%  chase           [simulated]\n"
+                                 "          1   11.1%  (elsewhere)     [simulated]\n"
                                  "\n lost 1, without address 1, not listed 0\n");
     printed_bytes = 0;
     record.elapsed_ns = 0;
     print_top(cmd, &record);
-    prints(" top: 8 irqs (no clock)  kernel:  42.8%");
+    prints(" top: 9 irqs (no clock)  kernel:  50.0%");
     assert_int_equal(line("top --sim skl -e instructions -c 1k -n 10k -r 1 spin"), CMD_OK);
     prints(" irqs/s  kernel: 100.0%  exact:   0.0%  [instructions every 1,000], 1 CPU\n\n"
            "    samples    pcnt  function        DSO\n"
@@ -1339,6 +1355,7 @@ int main(void)
         cmocka_unit_test(record_with_callers_gives_stacks_to_each_form),
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
         cmocka_unit_test(top_ends_with_a_key),
+        cmocka_unit_test(record_samples_precise_events),
         cmocka_unit_test(top_shows_the_rate_the_kernels_share_and_each_function),
         cmocka_unit_test(selftest_passes_on_good_and_fails_on_bad_silicon),
         cmocka_unit_test(info_shows_counters_and_the_probes_verdict),
