@@ -2,6 +2,7 @@
 /*
  * The firmware's begin, and traps: S-mode's timer, and what S-mode cannot handle itself.
  */
+#include <examples/device_tree/device_tree.h>
 #include <examples/sbi_firmware/firmware.h>
 
 #if defined(__riscv)
@@ -166,7 +167,7 @@ void firmware_main(unsigned long hart, unsigned long tree, unsigned long address
     UPMU_RV_PUT("mie", 0);
     UPMU_RV_PUT("mcounteren", COUNTEREN_TM);
     firmware_hart.id = hart;
-    firmware_hart.ram_end = firmware_take_memory(tree);
+    firmware_hart.ram_end = device_tree_begin_memory((unsigned char *)tree, FIRMWARE_BASE + FIRMWARE_SIZE);
     find_timer();
     firmware_open_pmu(&skips);
     protect_memory();

@@ -13,7 +13,7 @@ import sys
 
 TREE = "build/foreign/mutants"
 PARTS = ("backends", "core", "events", "include", "models", "port", "tests/common", "tests/foreign", "examples/virt",
-         "examples/el2_hypervisor", "examples/sbi_firmware", "abi/guest", "abi/sbi", "tools")
+         "examples/device_tree", "examples/el2_hypervisor", "examples/sbi_firmware", "abi/guest", "abi/sbi", "tools")
 FILES = ("Makefile", "tests/tokens.py", "upmu.mk")
 BOOTS = ("a57_el1", "max_el2", "a15_hyp", "riscv64_m_29_counters", "riscv64_s_4_counters", "riscv64_s_no_overflows")
 MACHINES = ("aarch64", "arm", "riscv64")
