@@ -20,7 +20,7 @@
 #else
 #define MENVCFG_UPPER "0x31a"
 #endif
-/* Where a trap of M-mode says whether it came from a guest (MPV), and whether mtval is an address of a guest's (GVA). */
+/* Where a trap says in M-mode whether it came from a guest (MPV), and whether mtval is an address of the guest (GVA) */
 #if __riscv_xlen == 64
 #define GUEST_STATUS "mstatus"
 #define MPV (1ul << 39)

@@ -171,7 +171,7 @@ void virt_main(void)
         virt_go(&cpu);
         /*
          * Loops are counted before a counter has sampled. On RISC-V each overflow interrupts, also that of a counter
-         * which only counts and begins with the value that the probe left. The handler runs in the mode that is counted.
+         * which only counts and begins with the value that the probe left. The handler runs in the counted mode.
          */
         count();
         probe();

@@ -29,7 +29,8 @@ KINDS = {"demo": (("make", "-s", "-j2", "-C", "examples/virt"), ("tests/foreign/
 
 def run(*command):
     environment = dict(os.environ, FOREIGN_LIMIT_S="40")
-    return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True)
+    return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                          encoding="utf-8", errors="replace")
 
 
 def make(kind):
