@@ -124,7 +124,7 @@ static void inject_trap(unsigned long cause)
     cpu.pc = UPMU_RV_GET(VSTVEC) & ~3ul;
 }
 
-/* Run the guest to its next exit. Return the cause; 0: the PMU failed. */
+/* Run the guest to its next exit. Return the cause; 0: the PMU failed, or the trap is not a guest's. */
 static unsigned long run_to_exit(void)
 {
     unsigned long vector = UPMU_RV_GET("stvec"), cause;
@@ -142,6 +142,7 @@ static unsigned long run_to_exit(void)
     good = upmu_sbi_pmu_enter(&vcpu) == UPMU_OK;
     hypervisor_run(&cpu);
     good &= upmu_sbi_pmu_exit(&vcpu, &overflow) == UPMU_OK;
+    good &= (UPMU_RV_GET(HSTATUS) & HSTATUS_SPV) != 0; /* the trap came from the guest */
     cause = UPMU_RV_GET("scause");
     cpu.pc = UPMU_RV_GET("sepc");
     UPMU_RV_CLEAR("sie", 1ul << OVERFLOW_INTERRUPT);
