@@ -105,7 +105,7 @@ static void rv_add_counter(struct upmu_pmu *pmu, unsigned n, uint8_t width)
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
-/* Fill in the PMU. `counters`: bit n is mhpmcounter n + 3; `width`: bits of a counter; `has`: RV_HAS_…. */
+/* Fill in the PMU. `counters`: bit n is mhpmcounter n + 3; `width`: bits of a counter; `has`: RV_HAS_... */
 static void rv_build(struct upmu_pmu *pmu, uint32_t counters, unsigned width, uint32_t has)
 {
     memset(pmu, 0, sizeof *pmu);

@@ -41,8 +41,6 @@ void el2_vgic_fill(bool level);
 
 /* Put the address space of the guest into the table of stage 2: devices, and memory from EL2_GUEST_RAM on. */
 void el2_memory_open(void);
-/* Make the memory that a device tree describes begin at EL2_GUEST_RAM. False: this is no such tree. */
-bool el2_memory_shrink(uint8_t *tree);
 
 /* Read an ID register (op0 3, op1 0, CRn 0) as the guest is to see it, but for the PMU (el2_id.c). */
 uint64_t el2_id_register(uint32_t reg);

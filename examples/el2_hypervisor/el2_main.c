@@ -3,6 +3,7 @@
  * The hypervisor: its start, the loop that runs the vCPU, and what it does at each exit. Calls of the PMU are those of
  * abi/guest/arm/arm.h.
  */
+#include <examples/device_tree/device_tree.h>
 #include <examples/el2_hypervisor/el2.h>
 #include <port/arm64_native/arm64_native.h>
 #include <upmu/cpu.h>
@@ -251,7 +252,7 @@ void el2_main(uint8_t *tree)
     open_el1();
     open_pmu();
     el2_memory_open();
-    if (!el2_memory_shrink(tree))
+    if (!device_tree_begin_memory(tree, EL2_GUEST_RAM))
         fail("no device tree at ", (uintptr_t)tree);
     vcpu.x[0] = (uintptr_t)tree;
     vcpu.elr = EL2_GUEST_ENTRY;

@@ -41,12 +41,6 @@ void firmware_call(struct firmware_frame *frame);
 /* Make the PMU of the hart. `skips` counts the instructions that trapped and were skipped. */
 void firmware_open_pmu(const volatile unsigned *skips);
 
-/*
- * Take the firmware's memory out of the node "memory" of a flattened device tree. Returns the end of the memory; 0:
- * there is no such node.
- */
-uint64_t firmware_take_memory(unsigned long tree);
-
 void firmware_put(char c);
 int firmware_get(void);
 

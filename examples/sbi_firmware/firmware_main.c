@@ -2,6 +2,7 @@
 /*
  * The firmware's begin, and traps: S-mode's timer, and what S-mode cannot handle itself.
  */
+#include <examples/device_tree/device_tree.h>
 #include <examples/sbi_firmware/firmware.h>
 
 #if defined(__riscv)
@@ -19,6 +20,21 @@
 #else
 #define MENVCFG_UPPER "0x31a"
 #endif
+/* Where a trap says in M-mode whether it came from a guest (MPV), and whether mtval is an address of the guest (GVA) */
+#if __riscv_xlen == 64
+#define GUEST_STATUS "mstatus"
+#define MPV (1ul << 39)
+#define GVA (1ul << 38)
+#else
+#define GUEST_STATUS "0x310" /* mstatush */
+#define MPV (1ul << 7)
+#define GVA (1ul << 6)
+#endif
+#define HSTATUS "0x600"
+#define HSTATUS_GVA (1ul << 6)
+#define HSTATUS_SPV (1ul << 7)
+#define HSTATUS_SPVP (1ul << 8)
+#define MISA_H (1ul << 7)
 #define TOP (1ul << (__riscv_xlen - 1)) /* of mcause: an interrupt; of menvcfg: STCE, which lets S-mode use stimecmp */
 #define SSI (1ul << 1)
 #define STI (1ul << 5)
@@ -34,9 +50,13 @@
 #define PMP_NAPOT 0x18ul
 #define PMP_ALL 0x07ul
 
-/* Exceptions by their codes in mcause; S-mode handles those of DELEGATED itself. */
+/*
+ * Exceptions by their codes in mcause; S-mode handles those of DELEGATED itself. GUESTS are those of a hypervisor's
+ * guests: calls, page faults of the second level, instructions that the hypervisor executes.
+ */
 enum { ILLEGAL = 2, BREAKPOINT = 3, LOAD_MISALIGNED = 4, LOAD_ACCESS, STORE_MISALIGNED, STORE_ACCESS, USER_CALL, CALL };
-#define DELEGATED (1ul << 0 | 1ul << BREAKPOINT | 1ul << USER_CALL | 1ul << 12 | 1ul << 13 | 1ul << 15)
+#define GUESTS (1ul << 10 | 1ul << 20 | 1ul << 21 | 1ul << 22 | 1ul << 23)
+#define DELEGATED (1ul << 0 | 1ul << BREAKPOINT | 1ul << USER_CALL | 1ul << 12 | 1ul << 13 | 1ul << 15 | GUESTS)
 
 struct firmware_hart firmware_hart;
 static volatile unsigned skips;
@@ -91,11 +111,27 @@ static void protect_memory(void)
     UPMU_RV_PUT("pmpcfg0", PMP_NAPOT | PMP_NAPOT << 8 | (PMP_NAPOT | PMP_ALL) << 16);
 }
 
+/* Tell HS-mode in hstatus whether a trap came from a guest. S-mode's handler, where MRET goes, is no guest's. */
+static void forward_guest(bool from_supervisor)
+{
+    unsigned long status = UPMU_RV_GET(GUEST_STATUS);
+
+    UPMU_RV_CLEAR(HSTATUS, HSTATUS_GVA | HSTATUS_SPV);
+    if (!(status & MPV))
+        return;
+    UPMU_RV_CLEAR(HSTATUS, HSTATUS_SPVP);
+    UPMU_RV_SET(HSTATUS, HSTATUS_SPV | (status & GVA ? HSTATUS_GVA : 0) | (from_supervisor ? HSTATUS_SPVP : 0));
+    UPMU_RV_CLEAR(GUEST_STATUS, MPV);
+}
+
 /* Hand a trap to S-mode, as if it had been delegated. */
 static void forward_trap(unsigned long cause)
 {
-    unsigned long status = UPMU_RV_GET("mstatus"), before = status;
+    unsigned long status, before;
 
+    if (UPMU_RV_GET("misa") & MISA_H)
+        forward_guest((UPMU_RV_GET("mstatus") & MSTATUS_MPP) != 0);
+    before = status = UPMU_RV_GET("mstatus");
     UPMU_RV_PUT("scause", cause);
     UPMU_RV_PUT("sepc", UPMU_RV_GET("mepc"));
     UPMU_RV_PUT("stval", UPMU_RV_GET("mtval"));
@@ -131,7 +167,7 @@ void firmware_main(unsigned long hart, unsigned long tree, unsigned long address
     UPMU_RV_PUT("mie", 0);
     UPMU_RV_PUT("mcounteren", COUNTEREN_TM);
     firmware_hart.id = hart;
-    firmware_hart.ram_end = firmware_take_memory(tree);
+    firmware_hart.ram_end = device_tree_begin_memory((unsigned char *)tree, FIRMWARE_BASE + FIRMWARE_SIZE);
     find_timer();
     firmware_open_pmu(&skips);
     protect_memory();

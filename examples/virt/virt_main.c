@@ -169,8 +169,12 @@ void virt_main(void)
         say_number(counters_of(cpu.meter.pmu));
         say(" counters\n");
         virt_go(&cpu);
-        probe();
+        /*
+         * Loops are counted before a counter has sampled. On RISC-V each overflow interrupts, also that of a counter
+         * which only counts and begins with the value that the probe left. The handler runs in the counted mode.
+         */
         count();
+        probe();
         sample();
         fine("fini", upmu_cpu_fini(&cpu));
     }

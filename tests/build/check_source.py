@@ -618,5 +618,17 @@ def mutants_still_have_their_lines():
     return stale + misfits + [f"{mutants.SURVIVORS}: no mutant {name}" for name in mutants.known_survivors() if name not in names]
 
 
+@check
+def mutants_of_foreign_machines_still_have_their_lines():
+    """The rows of tests/foreign are text that stands once in an ASCII file."""
+    wrong = []
+    for table in "tests/foreign/mutants.tsv", "tests/foreign/hosts_mutants.tsv":
+        for row in (line.split("\t") for line in read(table).splitlines() if not line.startswith("#")):
+            source = read(row[0])
+            if source.count(row[1]) != 1 or not source.isascii():
+                wrong.append(f"{table}: {row[3]}: {row[0]} has the text {source.count(row[1])} times, or is no ASCII")
+    return wrong
+
+
 if __name__ == "__main__":
     main()

@@ -14,7 +14,7 @@ FOREIGN_OPTIONS ?=
 # (-O1: compiled in two thirds of the time, run as fast; what the linker would leave out is not compiled)
 FOREIGN_CFLAGS := -std=c11 -O1 -ffreestanding $(WARNINGS) -Iinclude -I.
 FOREIGN_S_SOURCES := $(FOREIGN_SOURCES) $(filter backends/% port/%,$(riscv64_SOURCES)) tests/foreign/machine_riscv_s.c \
-	tests/foreign/guest_riscv.c $(sort $(wildcard abi/sbi/*.c))
+	tests/foreign/guest_riscv.c tests/foreign/hypervisor_riscv.c tests/foreign/vs_guest_riscv.c $(sort $(wildcard abi/sbi/*.c))
 build/foreign/%_s.elf: FOREIGN_MEMORY = $(call foreign_memory,0x80400000,0x81400000)
 
 foreign_memory = -Wl,--gc-sections $(patsubst %,-Wl$(COMMA)--defsym=%,__flash=$(1) __flash_size=0x1000000 __ram=$(2) \

@@ -62,6 +62,9 @@ void firmware_tests(bool overflows);
 /* Of RISC-V, in S-mode: a virtual CPU's PMU on this port. */
 void guest_tests(const struct upmu_port *port, unsigned width, bool overflows);
 
+/* Of RISC-V, in HS-mode: a guest in VS-mode, whose PMU is on this port. */
+void hypervisor_tests(const struct upmu_port *port, unsigned width, bool overflows);
+
 /* Faults of this QEMU that the port repairs, as text; each is found by a try. */
 const char *machine_repairs(void);
 

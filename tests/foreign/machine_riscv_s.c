@@ -389,6 +389,12 @@ void machine_begin(struct upmu_port *port)
     port->wrmsr = write_register;
     port->clock_ns = slow_clock;
     guest_tests(port, sbi.identity.width, sbi.identity.sscofpmf);
+    before = faults;
+    (void)UPMU_RV_GET("0x600"); /* hstatus: S-mode is HS-mode */
+    if (faults == before)
+        hypervisor_tests(port, sbi.identity.width, sbi.identity.sscofpmf);
+    else
+        printf("    no hypervisor extension: no guest in VS-mode\n");
     UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
 }
 

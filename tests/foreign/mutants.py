@@ -3,7 +3,7 @@
 """Does a boot of tests/foreign notice each change of tests/foreign/mutants.tsv?  A few boots, in a copy of the tree.
 
 A row with "demo" behind it is a change that the tests of examples/virt's kernels have to notice, with "el2" those of the
-guest of examples/el2_hypervisor.
+guest of examples/el2_hypervisor, with "sbi" those of what runs on examples/sbi_firmware.
     mutants.py [WORD...]    rows with one of these words in their last columns
 """
 import os
@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 TREE = "build/foreign/mutants"
-PARTS = ("backends", "core", "events", "include", "models", "port", "tests/foreign", "examples/virt", "examples/el2_hypervisor",
-         "abi/guest", "abi/sbi", "tools")
+PARTS = ("backends", "core", "events", "include", "models", "port", "tests/common", "tests/foreign", "examples/virt",
+         "examples/device_tree", "examples/el2_hypervisor", "examples/sbi_firmware", "abi/guest", "abi/sbi", "tools")
 FILES = ("Makefile", "tests/tokens.py", "upmu.mk")
 BOOTS = ("a57_el1", "max_el2", "a15_hyp", "riscv64_m_29_counters", "riscv64_s_4_counters", "riscv64_s_no_overflows")
 MACHINES = ("aarch64", "arm", "riscv64")
@@ -22,12 +22,15 @@ IMAGES = tuple(f"build/foreign/{machine}.elf" for machine in MACHINES + ("riscv6
 
 # Kind of a row: what makes its programs, and what runs them.
 KINDS = {"demo": (("make", "-s", "-j2", "-C", "examples/virt"), ("tests/foreign/test_demos.py", "kernels")),
-         "el2": (("make", "-s", "-j2", "-C", "examples/el2_hypervisor"), ("tests/foreign/test_el2.py",))}
+         "el2": (("make", "-s", "-j2", "-C", "examples/el2_hypervisor"), ("tests/foreign/test_el2.py",)),
+         "sbi": (("make", "-s", "-j2", "build/sbi_firmware/firmware.elf", "build/foreign/riscv64_s.elf"),
+                 ("tests/foreign/test_sbi_firmware.py", "library_16_counters"))}
 
 
 def run(*command):
     environment = dict(os.environ, FOREIGN_LIMIT_S="40")
-    return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True)
+    return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                          encoding="utf-8", errors="replace")
 
 
 def make(kind):
@@ -70,7 +73,7 @@ def main():
     if missing:
         print(f"[  SKIPPED ] mutants of the foreign machines: no {missing[0]}\n0 passed, 0 failed")
         return 0
-    copy_tree(MACHINES if "" in kinds else ())
+    copy_tree(MACHINES if "" in kinds else ("riscv64",) if "sbi" in kinds else ())
     for kind in kinds:
         fine, output = make(kind)
         found = notices(kind) if fine else output

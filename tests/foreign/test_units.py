@@ -29,7 +29,8 @@ def boot(path):
         output, end = (late.stdout or b"").decode(errors="replace"), "late"
     found = re.search(r"^(\d+) passed, 0 failed\r?$", output, re.M)
     if found and int(found[1]) and end == 0:
-        return [f"[       OK ] {name} ({found[1]} tests)"]
+        skipped = [f"[  SKIPPED ] {name}: {test}" for test in re.findall(r"^\[  SKIPPED \] (\w+)", output, re.M)]
+        return [*skipped, f"[       OK ] {name} ({found[1]} tests)"]
     return [*output.splitlines()[-20:], f"[  FAILED  ] {name}: it ended with {end}"]
 
 

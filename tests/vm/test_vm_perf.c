@@ -10,7 +10,6 @@
 
 #include "tests/common/assertions.h"
 
-#include "tests/common/workload.h"
 #include "tests/vm/vm.h"
 #include "tests/vm/vm_kernel.h"
 
@@ -19,38 +18,30 @@
 
 static struct vm vm;
 
-static void run_program(const char *profile, unsigned bits, const char *options)
+static void check_program(struct vm *run)
 {
     uint64_t self, sampled, samples, inside;
 
-    vm_run_kernel(&vm, &(struct vm_guest){profile, NULL, bits, options, true}, NULL, "programs", "perf");
-    vm_expect_no_violation(&vm);
-    vm_expect(&vm, "perf.end", "no error");
-    assert_int_equal(vm_said(&vm, "perf.failed"), 0);
-    assert_int_equal(vm_said(&vm, "perf.refused"), EACCES);
-    /* What is around the workload is the same each time: 200 passes more are 200 passes. */
-    self = vm_said(&vm, "perf.self.100");
-    assert_int_equal(vm_said(&vm, "perf.self.300") - self, 200 * WORKLOAD_INSTRUCTIONS);
-    assert_in_range(self, 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 200);
-    assert_int_equal(vm_said(&vm, "perf.group.instructions"), self);
-    assert_in_range(vm_said(&vm, "perf.group.cycles"), self - 20, self + 20);
-    sampled = vm_said(&vm, "perf.sampled");
-    samples = vm_said(&vm, "perf.samples");
-    inside = vm_said(&vm, "perf.inside");
-    assert_int_equal(sampled, vm_said(&vm, "perf.self.300"));
-    assert_int_equal(samples, sampled / vm_said(&vm, "perf.period"));
+    vm_expect(run, "perf.end", "no error");
+    assert_int_equal(vm_said(run, "perf.failed"), 0);
+    assert_int_equal(vm_said(run, "perf.refused"), EACCES);
+    self = vm_expect_passes(run, "perf.self", 200);
+    assert_int_equal(vm_said(run, "perf.group.instructions"), self);
+    assert_in_range(vm_said(run, "perf.group.cycles"), self - 20, self + 20);
+    sampled = vm_said(run, "perf.sampled");
+    samples = vm_said(run, "perf.samples");
+    inside = vm_said(run, "perf.inside");
+    assert_int_equal(sampled, vm_said(run, "perf.self.300"));
+    assert_int_equal(samples, sampled / vm_said(run, "perf.period"));
     assert_in_range(inside, samples - 1, samples);
-    assert_int_equal(vm_said(&vm, "perf.polled"), POLLIN);
-    assert_int_equal(vm_said(&vm, "perf.left"), 0);
-    vm_close(&vm);
+    assert_int_equal(vm_said(run, "perf.polled"), POLLIN);
+    assert_int_equal(vm_said(run, "perf.left"), 0);
 }
 
 static void a_program_counts_and_samples_itself_by_six_calls(void **state)
 {
     (void)state;
-    run_program("skylake", 64, "");
-    run_program("core2", 32, "vector=0xe0");
-    run_program("zen4", 64, "vector=0xe0");
+    vm_run_program(&vm, "programs", "perf", check_program);
 }
 
 int main(void)

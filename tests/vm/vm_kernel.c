@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/common/assertions.h"
+#include "tests/common/workload.h"
 
 #include "tests/vm/vm_hypervisor.h"
 #include "tests/vm/vm_kernel.h"
@@ -34,6 +35,29 @@ void vm_expect_no_violation(const struct vm *vm)
 {
     if (vm->sim.violation_count)
         fail_msg("%s (register %x)", vm->sim.first_violation.text, (unsigned)vm->sim.first_violation.address);
+}
+
+void vm_run_program(struct vm *vm, const char *image, const char *command, void (*check)(struct vm *vm))
+{
+    static const struct vm_guest guests[] = {{"skylake", NULL, 64, "", true},
+                                             {"core2", NULL, 32, "vector=0xe0", true},
+                                             {"zen4", NULL, 64, "vector=0xe0", true}};
+
+    for (unsigned i = 0; i < sizeof guests / sizeof guests[0]; i++) {
+        vm_run_kernel(vm, &guests[i], NULL, image, command);
+        vm_expect_no_violation(vm);
+        check(vm);
+        vm_close(vm);
+    }
+}
+
+uint64_t vm_expect_passes(const struct vm *vm, const char *name, unsigned around)
+{
+    uint64_t first = vm_said(vm, "%s.100", name);
+
+    assert_int_equal(vm_said(vm, "%s.300", name) - first, 200 * WORKLOAD_INSTRUCTIONS);
+    assert_in_range(first, 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + around);
+    return first;
 }
 
 uint64_t vm_said(const struct vm *vm, const char *format, ...)

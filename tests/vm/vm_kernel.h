@@ -34,6 +34,18 @@ void vm_run_kernel(struct vm *vm, const struct vm_guest *guest, const struct vm_
 /* No access was against the rules of the CPU. */
 void vm_expect_no_violation(const struct vm *vm);
 
+/*
+ * Run a command of the kernel, whose program in ring 3 counts, on the model, once in each of three forms: Intel's with
+ * 64 bits and NMIs, Intel's with 32 bits and a vector, AMD's. `check` looks at what is said.
+ */
+void vm_run_program(struct vm *vm, const char *image, const char *command, void (*check)(struct vm *vm));
+
+/*
+ * NAME.100 and NAME.300 are the instructions of 100 and 300 passes of the workload, and at most `around` more, which
+ * are the same in both. Returns NAME.100.
+ */
+uint64_t vm_expect_passes(const struct vm *vm, const char *name, unsigned around);
+
 /* The value of the line that begins with that key. */
 __attribute__((format(printf, 2, 3))) uint64_t vm_said(const struct vm *vm, const char *format, ...);
 void vm_expect(const struct vm *vm, const char *key, const char *expected);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * As much of cmocka as the unit tests use that run on foreign machines: an assertion that fails ends its test, and the
- * program goes on with the next.
+ * program goes on with the next. So does a test that skips itself, which is neither passed nor failed.
  */
 #ifndef FOREIGN_CMOCKA_H
 #define FOREIGN_CMOCKA_H
@@ -17,34 +17,42 @@ struct CMUnitTest {
     int (*teardown)(void **state);
 };
 
+enum { CMOCKA_FAILED = 1, CMOCKA_SKIPPED };
+
 static jmp_buf cmocka_end;
 
 __attribute__((noreturn)) static void cmocka_fail(const char *what, const char *file, int line)
 {
     printf("%s:%d: %s\n", file, line, what);
-    longjmp(cmocka_end, 1);
+    longjmp(cmocka_end, CMOCKA_FAILED);
 }
 
 static int cmocka_run(const struct CMUnitTest *tests, unsigned count)
 {
-    volatile unsigned failed = 0;
+    volatile unsigned failed = 0, skipped = 0;
 
     for (volatile unsigned i = 0; i < count; i++) {
         void *state = NULL;
 
         if (tests[i].setup)
             (void)tests[i].setup(&state);
-        if (setjmp(cmocka_end) == 0) {
+        switch (setjmp(cmocka_end)) {
+        case 0:
             tests[i].test(&state);
             printf("[       OK ] %s\n", tests[i].name);
-        } else {
+            break;
+        case CMOCKA_SKIPPED:
+            skipped++;
+            printf("[  SKIPPED ] %s\n", tests[i].name);
+            break;
+        default:
             failed++;
             printf("[  FAILED  ] %s\n", tests[i].name);
         }
         if (tests[i].teardown)
             (void)tests[i].teardown(&state);
     }
-    printf("%u passed, %u failed\n", count - failed, failed);
+    printf("%u passed, %u failed\n", count - failed - skipped, failed);
     return failed != 0;
 }
 
@@ -70,6 +78,7 @@ static int cmocka_run(const struct CMUnitTest *tests, unsigned count)
 #define assert_string_not_equal(a, b) assert_true(strcmp(a, b) != 0)
 #define assert_memory_equal(a, b, n) assert_true(memcmp(a, b, n) == 0)
 #define assert_memory_not_equal(a, b, n) assert_true(memcmp(a, b, n) != 0)
+#define skip() longjmp(cmocka_end, CMOCKA_SKIPPED)
 #define fail() cmocka_fail("fail()", __FILE__, __LINE__)
 #define fail_msg(...) (printf(__VA_ARGS__), cmocka_fail("", __FILE__, __LINE__))
 #define print_message(...) printf(__VA_ARGS__)

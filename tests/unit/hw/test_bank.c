@@ -26,7 +26,6 @@
 #include <upmu/upmu.h>
 #include "tests/common/garbage.h"
 #include "tests/common/state.h"
-#include "tests/common/trap_flag.h"
 
 /* ---- A register file ---- */
 
@@ -1238,6 +1237,8 @@ static void a_handler_at_every_write_neither_undoes_nor_hastens_a_change(void **
 }
 
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+
+#include "tests/common/trap_flag.h"
 
 /* Before one instruction of a call, as long as it has accessed nothing, a handler stops counter 1. */
 static struct {

@@ -131,6 +131,25 @@ static unsigned watched(void)
     return count;
 }
 
+/* Doors whose guests are the same but for their registers, and an event of each. */
+static const struct door {
+    const char *host;
+    enum upmu_guest_door door;
+    unsigned general, step;
+    uint32_t select, gates;
+    uint64_t event;
+    unsigned instructions; /* for one event, in BURST() */
+    bool fixed;            /* there are fixed counters */
+    uint64_t open;         /* the gates of all counters */
+} alike[] = {{"skylake", UPMU_GUEST_INTEL, 4, 1, 0x186, 0x38f, 0x4300c4, 4, true, 0x70000000f},
+             {"zen4", UPMU_GUEST_AMD_V2, 6, 2, 0xc0010200, 0xc0000301, 0x4300c0, 1, false, 0x3f}};
+#define ALIKE (sizeof alike / sizeof alike[0])
+
+static uint32_t select_of(const struct door *door, unsigned counter)
+{
+    return door->select + door->step * counter;
+}
+
 /* ---- Inputs ---- */
 
 /* Each bit of each register: what exists is kept, what does not is refused (Intel) or dropped (AMD). */
@@ -157,9 +176,8 @@ static void s04_each_reserved_bit_is_refused_alone(void **state)
         uint32_t address;
         uint64_t kept;
     } amd[] = {
-        {0xc0010200, 0xfffd7ffff},    {0xc0010003, 0xfffd7ffff},
-        {0xc0010201, 0xffffffffffff}, {0xc0000300, 0},
-        {0xc0000301, 0x3f},           {0xc0000302, 0},
+        {0xc0010200, 0xfffd7ffff}, {0xc0010003, 0xfffd7ffff}, {0xc0010201, 0xffffffffffff},
+        {0xc0000300, 0},           {0xc0000301, 0x3f},        {0xc0000302, 0},
     };
 
     (void)state;
@@ -327,10 +345,10 @@ static void s08_a_payload_goes_with_its_guest(void **state)
 
 static void s09_registers_of_records_and_traces_fault_without_an_access(void **state)
 {
-    static const uint32_t intel[] = {0x40,  0x47,  0x60,  0x67,  0x1db, 0x1dc,  0x1dd,  0x1de,  0x6df, 0xddf,
-                                     0x3f1, 0x3f2, 0x3f6, 0x3f7, 0x600, 0x10f,  0x329,  0x1900, 0x19ff, 0x680,
-                                     0x69f, 0x6c0, 0xdc0, 0x1c8, 0x1c9, 0x14ce, 0x1500, 0x1600, 0x1200,
-                                     0x14cf, 0x123f, 0x153f, 0x163f, 0x560, 0x561, 0x570, 0x571, 0x572, 0x580, 0x587};
+    static const uint32_t intel[] = {0x40,   0x47,   0x60,   0x67,  0x1db, 0x1dc,  0x1dd,  0x1de,  0x6df,  0xddf,
+                                     0x3f1,  0x3f2,  0x3f6,  0x3f7, 0x600, 0x10f,  0x329,  0x1900, 0x19ff, 0x680,
+                                     0x69f,  0x6c0,  0xdc0,  0x1c8, 0x1c9, 0x14ce, 0x1500, 0x1600, 0x1200, 0x14cf,
+                                     0x123f, 0x153f, 0x163f, 0x560, 0x561, 0x570,  0x571,  0x572,  0x580,  0x587};
     static const uint32_t amd[] = {0xc0011030, 0xc0011033, 0xc001103f, 0xc0010300, 0xc001031f, 0xc000010e, 0xc000010f};
 
     (void)state;
@@ -401,8 +419,7 @@ static void check_selects(unsigned policy)
     for (unsigned i = 0; i < 4; i++) {
         uint32_t select = (uint32_t)upmu_sim_peek(sim, 0, 0x186 + i);
 
-        if (gate >> i & 1u && select & GUEST_SELECT_EN &&
-            !may_count(policy, select, upmu_sim_peek(sim, 0, 0x1a6)))
+        if (gate >> i & 1u && select & GUEST_SELECT_EN && !may_count(policy, select, upmu_sim_peek(sim, 0, 0x1a6)))
             fail_msg("policy %u: the host counts %x, payload %llx", policy, (unsigned)select,
                      (unsigned long long)upmu_sim_peek(sim, 0, 0x1a6));
     }
@@ -712,37 +729,47 @@ static void s19_reserved_counters_are_not_touched(void **state)
 }
 
 /* Two guests alternate: each has the counters while it runs. */
-static void s18_guests_that_alternate_get_the_same(void **state)
+static void check_alternation(const struct door *door)
 {
     static struct upmu_guest other;
-    static struct upmu_session sessions[4];
+    static struct upmu_session sessions[NEST_SESSIONS];
     struct upmu_guest_entry entry;
     uint64_t mine, others;
 
-    (void)state;
-    nest_set_up(&nest, "core2", UPMU_GUEST_INTEL);
+    nest_set_up(&nest, door->host, door->door);
     assert_int_equal(upmu_guest_init(&other, &nest.host.machine, &nest.shape, &nest.policy,
-                                     &(struct upmu_guest_memory){sessions, 4, &nest.host.threads[0]}),
+                                     &(struct upmu_guest_memory){sessions, NEST_SESSIONS, &nest.host.threads[0]}),
                      UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE, i);
-        assert_int_equal(upmu_guest_wrmsr(&other, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE, i);
+    for (unsigned i = 0; i < door->general; i++) {
+        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, select_of(door, i), door->event), UPMU_GUEST_DONE, i);
+        assert_int_equal(upmu_guest_wrmsr(&other, select_of(door, i), door->event), UPMU_GUEST_DONE, i);
     }
+    assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, door->gates, UPMU_BIT32(door->general) - 1u), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_wrmsr(&other, door->gates, UPMU_BIT32(door->general) - 1u), UPMU_GUEST_DONE);
     for (unsigned i = 0; i < 20; i++) {
+        struct upmu_guest *present = i & 1u ? &nest.vcpu : &other;
+
         host_thread_switch(&nest.host, 0, i & 1u);
-        assert_int_equal(upmu_guest_enter(i & 1u ? &nest.vcpu : &other, &entry), UPMU_OK, i);
+        assert_int_equal(upmu_guest_enter(present, &entry), UPMU_OK, i);
         upmu_sim_events(&nest.host.sim, BURST(40));
-        assert_int_equal(upmu_guest_exit(i & 1u ? &nest.vcpu : &other), UPMU_OK, i);
-        assert_int_equal((i & 1u ? &nest.vcpu : &other)->waiting, 0, i);
+        assert_int_equal(upmu_guest_exit(present), UPMU_OK, i);
+        assert_int_equal(present->waiting, 0, i);
     }
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < door->general; i++) {
         assert_int_equal(upmu_guest_rdpmc(&nest.vcpu, i, &mine), UPMU_GUEST_DONE, i);
         assert_int_equal(upmu_guest_rdpmc(&other, i, &others), UPMU_GUEST_DONE, i);
-        assert_int_equal(mine, 100);
-        assert_int_equal(others, 100);
+        assert_int_equal(mine, 10 * 40 / door->instructions, i);
+        assert_int_equal(others, 10 * 40 / door->instructions, i);
     }
     assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
     nest_end(&nest);
+}
+
+static void s18_guests_that_alternate_get_the_same(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < ALIKE; i++)
+        check_alternation(&alike[i]);
 }
 
 /* ---- Concurrency ---- */
@@ -975,42 +1002,46 @@ static void s31_counts_of_the_host_are_what_they_are_without_the_guest(void **st
 static void s32_all_counters_open_and_close_by_one_write(void **state)
 {
     (void)state;
-    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
-    for (unsigned i = 0; i < 4; i++)
-        nest_write(&nest, 0x186 + i, 0x4300c4);
-    nest_write(&nest, 0x38d, 0x333);
-    nest_write(&nest, 0x38f, 0x70000000f);
-    nest_enter(&nest);
-    watch();
-    for (unsigned i = 0; i < 4; i++) {
-        nest_exit(&nest);
-        assert_int_equal(watched(), 1);
-        assert_int_equal(trace[0].address, 0x38f);
-        assert_int_equal(trace[0].value, 0);
+    for (const struct door *door = alike; door != alike + ALIKE; door++) {
+        nest_set_up(&nest, door->host, door->door);
+        for (unsigned i = 0; i < door->general; i++)
+            nest_write(&nest, select_of(door, i), door->event);
+        if (door->fixed)
+            nest_write(&nest, 0x38d, 0x333);
+        nest_write(&nest, door->gates, door->open);
         nest_enter(&nest);
-        assert_int_equal(watched(), 1);
-        assert_int_equal(trace[0].address, 0x38f);
-        assert_int_equal(trace[0].value, 0x70000000f);
+        watch();
+        for (unsigned i = 0; i < 8; i++) {
+            if (i & 1u)
+                nest_enter(&nest);
+            else
+                nest_exit(&nest);
+            assert_int_equal(watched(), 1, i);
+            assert_int_equal(trace[0].address, door->gates, i);
+            assert_int_equal(trace[0].value, i & 1u ? door->open : 0, i);
+        }
+        nest_end(&nest);
     }
-    nest_end(&nest);
 }
 
 static void s33_the_guests_interrupt_entry_never_reaches_the_hosts(void **state)
 {
-    uint32_t before;
-
     (void)state;
-    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
-    before = nest.host.sim.cpu[0].lvtpc;
-    host_forget_cost(&nest.host);
-    for (unsigned bit = 0; bit < 32; bit++) {
-        upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
-        upmu_guest_lapic(&nest.vcpu, bit & 1u);
-        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x834, UPMU_BIT32(bit)), UPMU_GUEST_DONE);
-        assert_int_equal(nest.host.sim.cpu[0].lvtpc, before);
+    for (const struct door *door = alike; door != alike + ALIKE; door++) {
+        uint32_t before;
+
+        nest_set_up(&nest, door->host, door->door);
+        before = nest.host.sim.cpu[0].lvtpc;
+        host_forget_cost(&nest.host);
+        for (unsigned bit = 0; bit < 32; bit++) {
+            upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
+            upmu_guest_lapic(&nest.vcpu, bit & 1u);
+            assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x834, UPMU_BIT32(bit)), UPMU_GUEST_DONE);
+            assert_int_equal(nest.host.sim.cpu[0].lvtpc, before);
+        }
+        host_costs(&nest.host, "LVTPC", 0, 0);
+        nest_end(&nest);
     }
-    host_costs(&nest.host, "LVTPC", 0, 0);
-    nest_end(&nest);
 }
 
 static void s34_registers_of_the_host_are_right_after_each_exit(void **state)
@@ -1287,8 +1318,10 @@ static void amds_registers_take_no_bits_that_they_lack(void **state)
     static const struct {
         uint32_t msr;
         uint64_t fits, more;
-    } cases[] = {{0xc0010000u, 0x5300c0, UINT64_C(1) << 63},  {0xc0010200u, 0x5300c0, UINT64_C(1) << 21},
-                 {0xc0010202u, 0xf005300c0, UINT64_C(1) << 40}, {0xc0000301u, 0x3f, 0x40},
+    } cases[] = {{0xc0010000u, 0x5300c0, UINT64_C(1) << 63},
+                 {0xc0010200u, 0x5300c0, UINT64_C(1) << 21},
+                 {0xc0010202u, 0xf005300c0, UINT64_C(1) << 40},
+                 {0xc0000301u, 0x3f, 0x40},
                  {0xc0010201u, 0xffffffffffff, UINT64_C(1) << 48}};
 
     (void)state;
@@ -1474,12 +1507,12 @@ static bool is_of_door(const struct upmu_guest_shape *shape, uint32_t msr)
 {
     static const struct {
         uint32_t first, last;
-    } intel[] = {{0xc1, 0xca},     {0x4c1, 0x4ca},   {0x186, 0x18f},   {0x309, 0x30f},   {0x38d, 0x392},
-                 {0x345, 0x345},   {0x1a6, 0x1a7},   {0x1d9, 0x1d9},   {0x3f1, 0x3f2},   {0x3f4, 0x3f7},
-                 {0x329, 0x329},   {0x600, 0x600},   {0x10f, 0x10f},   {0x1900, 0x19ff}, {0x1c8, 0x1c9},
-                 {0x40, 0x47},     {0x60, 0x67},     {0x1db, 0x1de},   {0x680, 0x69f},   {0x6c0, 0x6df},
-                 {0xdc0, 0xddf},   {0x1200, 0x123f}, {0x14ce, 0x14cf}, {0x1500, 0x153f}, {0x1600, 0x163f},
-                 {0x560, 0x561},   {0x570, 0x587}},
+    } intel[] = {{0xc1, 0xca},   {0x4c1, 0x4ca},   {0x186, 0x18f},   {0x309, 0x30f},   {0x38d, 0x392},
+                 {0x345, 0x345}, {0x1a6, 0x1a7},   {0x1d9, 0x1d9},   {0x3f1, 0x3f2},   {0x3f4, 0x3f7},
+                 {0x329, 0x329}, {0x600, 0x600},   {0x10f, 0x10f},   {0x1900, 0x19ff}, {0x1c8, 0x1c9},
+                 {0x40, 0x47},   {0x60, 0x67},     {0x1db, 0x1de},   {0x680, 0x69f},   {0x6c0, 0x6df},
+                 {0xdc0, 0xddf}, {0x1200, 0x123f}, {0x14ce, 0x14cf}, {0x1500, 0x153f}, {0x1600, 0x163f},
+                 {0x560, 0x561}, {0x570, 0x587}},
       amd[] = {{0xc0010000, 0xc0010007}, {0xc0010200, 0xc001020b}, {0xc0000300, 0xc0000303},
                {0xc000010e, 0xc000010f}, {0xc0010300, 0xc001031f}, {0xc0011030, 0xc001103f}};
     unsigned count = shape->door == UPMU_GUEST_INTEL ? sizeof intel / sizeof intel[0] : sizeof amd / sizeof amd[0];
@@ -1609,7 +1642,7 @@ static void check_bitmap(bool svm, uint8_t before)
                     continue;
                 wanted[bit / 8] |= (uint8_t)(1u << bit % 8);
                 if (!write && upmu_guest_passes(&nest.vcpu, msr))
-                    wanted[bit / 8] &= (uint8_t)~(1u << bit % 8);
+                    wanted[bit / 8] &= (uint8_t) ~(1u << bit % 8);
             }
     if (svm)
         upmu_guest_msr_bitmap_svm(&nest.vcpu, seen);

@@ -69,39 +69,6 @@ static void s16_a_counter_of_amd_interrupts_once_in_so_many_events(void **state)
     nest_end(&nest);
 }
 
-static void s18_guests_of_amd_that_alternate_get_the_same(void **state)
-{
-    struct upmu_guest_entry entry;
-    uint64_t mine, others;
-
-    (void)state;
-    set_up();
-    set_up_other();
-    for (unsigned i = 0; i < nest.shape.general; i++) {
-        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, SELECT(i), 0x4300c0), UPMU_GUEST_DONE, i);
-        assert_int_equal(upmu_guest_wrmsr(&other, SELECT(i), 0x4300c0), UPMU_GUEST_DONE, i);
-    }
-    assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, GATES, 0x3f), UPMU_GUEST_DONE);
-    assert_int_equal(upmu_guest_wrmsr(&other, GATES, 0x3f), UPMU_GUEST_DONE);
-    for (unsigned i = 0; i < 20; i++) {
-        struct upmu_guest *present = i & 1u ? &nest.vcpu : &other;
-
-        host_thread_switch(&nest.host, 0, i & 1u);
-        assert_int_equal(upmu_guest_enter(present, &entry), UPMU_OK, i);
-        upmu_sim_events(&nest.host.sim, BURST(40));
-        assert_int_equal(upmu_guest_exit(present), UPMU_OK, i);
-        assert_int_equal(present->waiting, 0, i);
-    }
-    for (unsigned i = 0; i < nest.shape.general; i++) {
-        assert_int_equal(upmu_guest_rdpmc(&nest.vcpu, i, &mine), UPMU_GUEST_DONE, i);
-        assert_int_equal(upmu_guest_rdpmc(&other, i, &others), UPMU_GUEST_DONE, i);
-        assert_int_equal(mine, 400, i);
-        assert_int_equal(others, 400, i);
-    }
-    assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
-    nest_end(&nest);
-}
-
 static void s19_reserved_counters_of_amd_are_not_touched(void **state)
 {
     static struct upmu_sim_access trace[512];
@@ -207,50 +174,6 @@ static void s28_the_default_of_amd_is_cycles_and_instructions(void **state)
     }
 }
 
-static void s32_all_counters_of_amd_open_and_close_by_one_write(void **state)
-{
-    static struct upmu_sim_access trace[64];
-
-    (void)state;
-    set_up();
-    for (unsigned i = 0; i < 6; i++)
-        nest_write(&nest, SELECT(i), 0x4300c0);
-    nest_write(&nest, GATES, 0x3f);
-    nest_enter(&nest);
-    nest.host.sim.trace = trace;
-    nest.host.sim.trace_size = sizeof trace / sizeof trace[0];
-    nest.host.sim.trace_count = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        if (i & 1u)
-            nest_enter(&nest);
-        else
-            nest_exit(&nest);
-        assert_int_equal(nest.host.sim.trace_count, 1, i);
-        assert_int_equal(trace[0].address, GATES, i);
-        assert_int_equal(trace[0].value, i & 1u ? 0x3f : 0, i);
-        nest.host.sim.trace_count = 0;
-    }
-    nest_end(&nest);
-}
-
-static void s33_the_interrupt_entry_of_amd_never_reaches_the_hosts(void **state)
-{
-    uint32_t before;
-
-    (void)state;
-    set_up();
-    before = nest.host.sim.cpu[0].lvtpc;
-    host_forget_cost(&nest.host);
-    for (unsigned bit = 0; bit < 32; bit++) {
-        upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
-        upmu_guest_lapic(&nest.vcpu, bit & 1u);
-        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x834, UPMU_BIT32(bit)), UPMU_GUEST_DONE);
-        assert_int_equal(nest.host.sim.cpu[0].lvtpc, before);
-    }
-    host_costs(&nest.host, "LVTPC", 0, 0);
-    nest_end(&nest);
-}
-
 static void s39_events_of_a_model_of_amd_do_not_move_to_another(void **state)
 {
     static struct nest there;
@@ -280,13 +203,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s16_a_counter_of_amd_interrupts_once_in_so_many_events),
-        cmocka_unit_test(s18_guests_of_amd_that_alternate_get_the_same),
         cmocka_unit_test(s19_reserved_counters_of_amd_are_not_touched),
         cmocka_unit_test(s24_an_interrupt_of_amd_is_reported_once),
         cmocka_unit_test(s27_a_status_bit_of_amd_stays_with_its_guest),
         cmocka_unit_test(s28_the_default_of_amd_is_cycles_and_instructions),
-        cmocka_unit_test(s32_all_counters_of_amd_open_and_close_by_one_write),
-        cmocka_unit_test(s33_the_interrupt_entry_of_amd_never_reaches_the_hosts),
         cmocka_unit_test(s39_events_of_a_model_of_amd_do_not_move_to_another),
     };
 

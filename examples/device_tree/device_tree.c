@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device tree: the node "memory" loses the firmware's memory. Source: Devicetree Specification 0.4, chapter 5.
+ * The walk through a device tree to its node "memory". Source: Devicetree Specification 0.4, chapter 5.
  */
-#include <examples/sbi_firmware/firmware.h>
+#include <examples/device_tree/device_tree.h>
+#include <stdbool.h>
 
-enum { BEGIN_NODE = 1, END_NODE, PROPERTY, NOTHING, END = 9 };
+enum { BEGIN_NODE = 1, END_NODE, PROPERTY, NOTHING };
 #define MAGIC 0xd00dfeedu
 
 static uint32_t word_at(const unsigned char *at)
@@ -37,27 +38,27 @@ static uint32_t padded(uint32_t bytes)
     return (bytes + 3u) & ~3u;
 }
 
-/* `reg` of a node in the root, whose addresses and sizes have 64 bits each, as those of "virt" have. */
-static uint64_t take_from(unsigned char *reg)
+/* `reg` has an address and a size. */
+static uint64_t begin_at(unsigned char *reg, uint64_t begin)
 {
-    uint64_t base = wide_at(reg), size = wide_at(reg + 8);
+    uint64_t base = wide_at(reg), end = base + wide_at(reg + 8);
 
-    if (base <= FIRMWARE_BASE && FIRMWARE_BASE - base < size) {
-        put_wide(reg, FIRMWARE_BASE + FIRMWARE_SIZE);
-        put_wide(reg + 8, base + size - FIRMWARE_BASE - FIRMWARE_SIZE);
+    if (base < begin && begin < end) {
+        put_wide(reg, begin);
+        put_wide(reg + 8, end - begin);
     }
-    return base + size;
+    return end;
 }
 
-uint64_t firmware_take_memory(unsigned long tree)
+uint64_t device_tree_begin_memory(unsigned char *tree, uint64_t begin)
 {
-    unsigned char *blob = (unsigned char *)tree, *at, *names;
+    unsigned char *at, *names;
     bool in_memory = false;
 
-    if (word_at(blob) != MAGIC)
+    if (word_at(tree) != MAGIC)
         return 0;
-    at = blob + word_at(blob + 8);
-    names = blob + word_at(blob + 12);
+    at = tree + word_at(tree + 8);
+    names = tree + word_at(tree + 12);
     for (;;) {
         uint32_t token = word_at(at), length = 0;
 
@@ -75,7 +76,7 @@ uint64_t firmware_take_memory(unsigned long tree)
         case PROPERTY:
             length = word_at(at);
             if (in_memory && length == 16 && begins_with(names + word_at(at + 4), "reg"))
-                return take_from(at + 8);
+                return begin_at(at + 8, begin);
             at += 8 + padded(length);
             break;
         case NOTHING:
