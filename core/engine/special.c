@@ -517,7 +517,7 @@ bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *se
     uint64_t slots, metrics;
 
     if (!upmu_bank_read(&meter->bank, UPMU_SLOTS_COUNTER, &slots) ||
-        !upmu_bank_read(&meter->bank, register_of(meter, session), &metrics)) {
+        !upmu_bank_count(&meter->bank, register_of(meter, session), ~UINT64_C(0), &metrics)) {
         upmu_count_mar(session);
         upmu_meter_fails(meter, session->counters);
         return false;

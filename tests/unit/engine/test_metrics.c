@@ -36,7 +36,7 @@ static void add(struct upmu_session *session, struct upmu_event event, uint64_t 
 }
 
 /* Slots, of which so many 255ths are of each kind. */
-static void happen(struct host *host, uint64_t count, uint32_t bytes)
+static void happen(struct host *host, uint64_t count, uint64_t bytes)
 {
     upmu_sim_events(&host->sim, &(struct upmu_sim_burst){.instructions = count / 4,
                                                          .cycles = count / 5,
@@ -57,7 +57,7 @@ static void set_up_metrics(struct host *host, unsigned count)
 /* Are all metrics right to their own error, and is that what it may be? */
 static void check(struct host *host, unsigned count, uint64_t all, unsigned windows)
 {
-    struct upmu_count counts[4];
+    struct upmu_count counts[8];
 
     assert_int_equal(upmu_set_read(&host->session.set, 0, count, counts), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
@@ -85,6 +85,33 @@ static void a_metric_counts_its_part_of_the_slots(void **state)
     check(&host, 4, 1500070, 2);
     assert_compare(host_value(&host.session, 2), >, 700000);
     host_end(&host);
+}
+
+/*
+ * Catches: metrics read with the width of the other counters, 48 bits, so that the shares of the last two are 0.  The
+ * other tests of metrics have a PMU with four.
+ */
+static void each_of_eight_metrics_counts(void **state)
+{
+    static const char *const profiles[] = {"sapphirerapids", "adl_p"};
+    static struct host host;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
+        for (unsigned by_msr = 0; by_msr < 2; by_msr++) {
+            host_prepare(&host, profiles[i]);
+            if (by_msr)
+                host.sim.port.rdpmc = NULL;
+            host_start(&host);
+            for (unsigned byte = 0; byte < 8; byte++)
+                add(&host.session, metric(&host, byte), 0);
+            host_begin(&host, &host.session);
+            happen(&host, 1000000, UINT64_C(0x1f2f3f4f20405f40));
+            check(&host, 8, 1000000, 1);
+            assert_compare(host_value(&host.session, 6), >, 180000, by_msr);
+            assert_compare(host_value(&host.session, 7), >, 120000, by_msr);
+            host_end(&host);
+        }
 }
 
 static void reading_metrics_takes_four_writes_and_two_reads(void **state)
@@ -503,6 +530,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_metric_counts_its_part_of_the_slots),
+        cmocka_unit_test(each_of_eight_metrics_counts),
         cmocka_unit_test(reading_metrics_takes_four_writes_and_two_reads),
         cmocka_unit_test(metrics_go_on_after_a_stop_and_a_poll),
         cmocka_unit_test(slots_beside_their_metrics_are_exact),
