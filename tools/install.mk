@@ -19,7 +19,7 @@ build/installed/upmu: $(TOOL_SOURCES:%.c=build/installed/%.o) build/installed/li
 INSTALL_TOOL := $(if $(filter gcc-64,$(INSTALL_BUILD))$(UPMU_OPTIONS),build/upmu,build/$(INSTALL_BUILD)/upmu)
 
 # Pages: of the tool, and of each row of its table of commands.
-MAN_PAGES = upmu.1 $(shell sed -n 's/^    {"\([a-z]*\)", .*/upmu-\1.1/p' tools/cmd/cmd_main.c tools/cmd/cmd_completion.c)
+MAN_PAGES = upmu.1 $(shell sed -n 's/^    {"\([a-z]*\)",.*/upmu-\1.1/p' tools/cmd/cmd_main.c tools/cmd/cmd_completion.c)
 build/man/upmu.1: $(INSTALL_TOOL) tools/man.py tools/sources.py CHANGELOG.md
 	$(QUIET)rm -rf $(@D)
 	$(QUIET)$(PYTHON) tools/man.py $(INSTALL_TOOL) $(@D)

@@ -54,7 +54,8 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
  * each time that it has written `page`, while page.sequence is odd: a handler that interrupts this call does not write
  * the page, and the interrupted call writes it once more.
  *
- * Context of `written`: nmi, on the CPU that runs the session, or in a call on a session that runs nowhere.
+ * Context of `written`: nmi, on the CPU that runs the session, or in a call on a session that runs nowhere.  The
+ * function may use 128 bytes of stack.
  */
 struct upmu_watched_page {
     struct upmu_user_page page;

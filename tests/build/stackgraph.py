@@ -33,6 +33,7 @@ INDIRECT = [
     (r"\bleaves\(other\)", r"static bool (\w+)\(const struct upmu_session \*session\)"),
     (r"probe->loop\(", r"(built_in_loop)\(void \*\w+\)"),
     (r"detection->(cpuid|rdmsr)\(", None),  # through the port's hooks
+    (r"watched->written\(", None),  # the host's: include/upmu/page.h says how much stack it may use
     (r"\bport_\w+\(|UPMU_BARRIER", None),
     (r"\bvisit\(finder, where, id >> 16\)", r"(note_ubox|visit_for_units)\([^;{]*\)"),
     (r"seen->(cpuid|rdmsr|pci_read|mmio_read|map|unmap)\(",
