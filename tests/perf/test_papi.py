@@ -48,7 +48,9 @@ def papi_command_line_counts():
                                  model=model, family=family)
         found = {name: int(value) for name, value in re.findall(r"^(PAPI_\w+) :\s*(\d+)", output, re.M)}
         instructions = found.get("PAPI_TOT_INS", 0)
-        if code or instructions < 1000000 or found.get("PAPI_TOT_CYC") != 2 * instructions or \
+        # PAPI reads each counter by RDPMC, at a moment of its own.
+        cycles = found.get("PAPI_TOT_CYC", 0)
+        if code or instructions < 1000000 or abs(cycles - 2 * instructions) > instructions / 50 or \
                 (events and abs(found.get("PAPI_BR_INS", 0) * 5 - instructions) > instructions / 100):
             complaints.append(f"{model}: exit {code}: {output}")
         if not re.search(r"open type 4 config 0xc0 pid 0 cpu -1 group -1 flags 0 = 0", log):
