@@ -94,7 +94,7 @@ static void fast_execute(struct task *task)
                                                                .ip = registers.rip,
                                                                .sp = registers.rsp});
     task->instructions += ns;
-    /* A tick writes the pages of events: one at each RDPMC that is emulated would let its reader begin anew for ever. */
+    /* A tick writes the pages of events: one at each emulated RDPMC would let its reader begin anew for ever. */
     if (ticks)
         tick(&registers);
 }
