@@ -384,16 +384,16 @@ bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile)
 static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
-    const uint64_t enabled = sim->cpu[index].pebs_enable, code = sim->cpu[index].select[counter] & 0xffffu;
-    uint64_t wanted = 0;
+    uint64_t code, wanted = 0;
 
     if (sim_is_fixed(counter) || profile->capabilities & SIM_CAP_BASELINE || is_architectural(sim, index))
         return false;
+    code = sim->cpu[index].select[counter] & 0xffffu;
     if (upmu_sim_pebs_has_latency(profile) && code == (profile->flags & UPMU_SIM_AAK100 ? 0x100bu : 0x01cdu))
         wanted = SIM_BIT(32u + counter);
     if (profile->flags & UPMU_SIM_PRECISE_STORE && counter == 3 && code == 0x02cd)
         wanted = SIM_BIT(63);
-    return wanted & ~enabled;
+    return wanted & ~sim->cpu[index].pebs_enable;
 }
 
 bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
