@@ -86,7 +86,8 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
         memset(&page->event[i], 0, sizeof page->event[i]);
     }
     page->count = set->count;
-    if (page->version == UPMU_USER_WATCHED) {
+    /* The page may be memory that a program can write: the session says whether a function is to be called. */
+    if (session->page_watched) {
         struct upmu_watched_page *watched = (struct upmu_watched_page *)(void *)page;
 
         watched->written(watched);
@@ -212,17 +213,18 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
                        upmu_machine_clock_ns(cpu->meter.machine));
 }
 
-/* Publish a session in a page (NULL: in none), which gets this version. */
-static enum upmu_status publish_as(struct upmu_session *session, struct upmu_user_page *page, uint32_t version)
+/* Publish a session in a page (NULL: in none).  `watched`: it is the page of a struct upmu_watched_page. */
+static enum upmu_status publish_as(struct upmu_session *session, struct upmu_user_page *page, bool watched)
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     upmu_user_page_end(session);
     session->page = page;
+    session->page_watched = watched;
     if (!page)
         return UPMU_OK;
     memset(page, 0, sizeof *page);
-    page->version = version;
+    page->version = UPMU_USER_VERSION;
     __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&session->machine->user_reads, 2, __ATOMIC_RELAXED);
     write_page(NULL, session, 0);
@@ -231,14 +233,14 @@ static enum upmu_status publish_as(struct upmu_session *session, struct upmu_use
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
 {
-    return publish_as(session, page, UPMU_USER_VERSION);
+    return publish_as(session, page, false);
 }
 
 enum upmu_status upmu_session_publish_watched(struct upmu_session *session, struct upmu_watched_page *watched)
 {
     if (!port_has_allow_rdpmc(session->machine->port))
         return upmu_session_refuse(session, UPMU_ERR_HOOK_MISSING);
-    return publish_as(session, &watched->page, UPMU_USER_WATCHED);
+    return publish_as(session, &watched->page, true);
 }
 
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)

@@ -46,9 +46,6 @@ extern "C" {
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page);
 
-/* upmu_user_page.version of a page that no program maps: it is the begin of a struct upmu_watched_page. */
-#define UPMU_USER_WATCHED 0u
-
 /*
  * A page of the host's own, from which it fills in pages of another layout for programs.  The library calls `written`
  * each time that it has written `page`, while page.sequence is odd: a handler that interrupts this call does not write

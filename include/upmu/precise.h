@@ -42,22 +42,26 @@ extern "C" {
     (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
      UPMU_PART_RETIRE)
 
+#if UPMU_PRECISE /* the parts of struct upmu_overflow are in these builds alone, and so are the functions that read them */
 /*
  * For upmu_format.overflow: return a register of a precise sample by its number in upmu_record.registers (0: flags).
- * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.  This function and the ones below are in
- * builds with UPMU_PRECISE, as the parts of struct upmu_overflow are.
+ * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.
  * Context: nmi.
  */
-#if UPMU_PRECISE
 uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned number);
 
 /*
- * For upmu_format.overflow, as Linux has them: the source of a precise sample's data as a perf_mem_data_src, which says
- * "not available" where upmu_overflow has no UPMU_PART_SOURCE, or does not know this CPU's codes; and latencies in
- * cycles: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
+ * For upmu_format.overflow: return the source of a precise sample's data as Linux's perf_mem_data_src.  It says "not
+ * available" where the overflow has no UPMU_PART_SOURCE, and where the codes of this CPU are not known.
  * Context: nmi.
  */
 uint64_t upmu_overflow_data_src(const struct upmu_overflow *overflow);
+
+/*
+ * For upmu_format.overflow: return the latencies of a precise sample in cycles, as Linux's PERF_SAMPLE_WEIGHT_STRUCT has
+ * them: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
+ * Context: nmi.
+ */
 uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow);
 
 /*

@@ -224,6 +224,7 @@ struct upmu_session {
     /* 1: a start or a switch has begun a run of the active set, and the chain still has it: a start continues it */
     uint8_t begun;
     uint8_t page_open;         /* it is in the list upmu_cpu.pages */
+    uint8_t page_watched;      /* its page is that of a struct upmu_watched_page */
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
 #endif

@@ -1084,7 +1084,6 @@ static void a_watched_page_is_told_of_each_write(void **state)
     assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_OK);
     assert_int_equal(told, 1);
-    assert_int_equal(watched.page.version, UPMU_USER_WATCHED);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_ERR_STATE);
     before = told;
@@ -1104,6 +1103,32 @@ static void a_watched_page_is_told_of_each_write(void **state)
     host.sim.port.allow_rdpmc = NULL;
     assert_int_equal(upmu_session_publish_watched(&host.session, &watched), UPMU_ERR_HOOK_MISSING);
     host_end(&host);
+}
+
+/*
+ * A host has mapped an ordinary page so that its program can write it, and the program writes all of it, again and
+ * again.  Catches: a word of the page that decides whether the kernel calls what stands behind the page.
+ */
+static void no_word_of_a_page_makes_the_library_call_a_function(void **state)
+{
+    (void)state;
+    for (unsigned word = 0; word < 2; word++) {
+        begin("skylake");
+        watched.written = note_written;
+        told = 0;
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&host.session, &watched.page), UPMU_OK);
+        memset(&watched.page, word ? 0xff : 0, sizeof watched.page);
+        host_begin(&host, &host.session);
+        memset(&watched.page, word ? 0xff : 0, sizeof watched.page);
+        host_run(&host, 100);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(host_value(&host.session, 0), 100);
+        memset(&watched.page, word ? 0xff : 0, sizeof watched.page);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(told, 0);
+        host_end(&host);
+    }
 }
 
 int main(void)
@@ -1141,6 +1166,7 @@ int main(void)
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
         cmocka_unit_test(a_watched_page_is_told_of_each_write),
+        cmocka_unit_test(no_word_of_a_page_makes_the_library_call_a_function),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
 }
