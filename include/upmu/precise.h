@@ -42,7 +42,7 @@ extern "C" {
     (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
      UPMU_PART_RETIRE)
 
-#if UPMU_PRECISE /* the parts of struct upmu_overflow are in these builds alone, and so are the functions that read them */
+#if UPMU_PRECISE /* as the parts of struct upmu_overflow are */
 /*
  * For upmu_format.overflow: return a register of a precise sample by its number in upmu_record.registers (0: flags).
  * 0: the overflow has no UPMU_PART_REGISTERS, or there is no such number.
@@ -58,8 +58,8 @@ uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned n
 uint64_t upmu_overflow_data_src(const struct upmu_overflow *overflow);
 
 /*
- * For upmu_format.overflow: return the latencies of a precise sample in cycles, as Linux's PERF_SAMPLE_WEIGHT_STRUCT has
- * them: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
+ * For upmu_format.overflow: return the latencies of a precise sample in cycles, as they are in Linux's
+ * PERF_SAMPLE_WEIGHT_STRUCT: bits 31:0 of the access, 47:32 of the instruction, 63:48 of the retirement (0: not known).
  * Context: nmi.
  */
 uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow);
