@@ -199,31 +199,13 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(soak_INJECT:%=build/gcc-64/tests/inject/test_%)
 SOAK_GUESTS := $(soak_GUESTS:%=build/gcc-64/tests/unit/ports/test_%)
-soak: $(SOAK_FUZZ) $(SOAK_INJECT) $(SOAK_GUESTS)
-	@FUZZ_RUNS=soak $(MAKE) --no-print-directory objects
-	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(C_LAYERS:%=test-%)
-	@FUZZ_RUNS=soak TEST_LIMIT_S=7200 $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
-	@GUEST_OPERATIONS=100000000 TEST_LIMIT_S=14400 $(PYTHON) tests/run_layer.py soak-guests --jobs $(JOBS) $(SOAK_GUESTS)
-	@for name in $(soak_CHECKS); do \
-		FUZZ_RUNS=soak BENCH_EVERY=1 RECORDS_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
-	done
-	@$(MAKE) --no-print-directory check-reference
-	@$(PYTHON) tests/bench/worst/worst_place.py 10000
-	@$(PYTHON) tools/catalog_pack.py --check --whole
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
-	@$(MAKE) --no-print-directory soak-host
-	@$(MAKE) --no-print-directory soak-model
-	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
-	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign mutants-foreign mutants-foreign-hosts
-	@for level in O0 O2 Os; do \
-		$(MAKE) --no-print-directory foreign-closure FOREIGN_AT=build/foreign/$$level FOREIGN_OPTIONS=-$$level || exit 1; done
-	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) $(soak_IMPORT)
-	@echo "== every access (half an hour of CPU)"
-	@INJECT_STRIDE=1 TEST_LIMIT_S=10800 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT)
-	@for early in 1 2 3 4 5 6 7 8; do \
-		echo "== an overflow $$early accesses before a fault" && \
-		INJECT_EARLY=$$early INJECT_STRIDE=7 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT) || exit 1; \
-	done
+# Steps of tests/soak.tsv: SOAK=core, or names of some.
+SOAK ?=
+soak:
+	@env -u MAKEFLAGS MAKE="$(MAKE) --no-print-directory" PYTHON="$(PYTHON)" JOBS=$(JOBS) SOAK_BUILDS="$(SOAK_BUILDS)" \
+		SOAK_FUZZ="$(SOAK_FUZZ)" SOAK_INJECT="$(SOAK_INJECT)" SOAK_GUESTS="$(SOAK_GUESTS)" SOAK_IMPORT=$(soak_IMPORT) \
+		SOAK_CHECKS="$(soak_CHECKS:%=tests/build/check_%.py)" BENCH_PROGRAMS="$(BENCH_PROGRAMS)" \
+		$(PYTHON) tests/soak.py "$(MAKE)" $(JOBS) $(SOAK)
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
 	examples/sbi_firmware/sbi_firmware \
@@ -231,7 +213,7 @@ include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo example
 
 # Layers of `make test`, and those that run alone.
 ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
-SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts foreign-sbi host-threads
+SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts foreign-sbi host-sanitized host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.

@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import sys
+import tempfile
 
 from checklib import check, files, main, read, run
 
@@ -101,6 +102,46 @@ def tables_have_the_keys_that_they_explain():
     if builds != set(re.search(r"^BUILDS := (.*)$", read("Makefile"), re.M)[1].split()):
         complaints.append("the builds of tools/builds.tsv and of BUILDS differ")
     return complaints + ([] if len(rows) > 100 else ["few rows"])
+
+
+@check
+def steps_of_soak_name_targets_and_files_that_there_are():
+    """Finds a step that ends at once, when its turn comes after hours."""
+    rows = [line.split("\t") for line in read("tests/soak.tsv").split("\n") if line and line[0] != "#"]
+    _code, rules = make("-pnq", "apt")
+    targets = {word for line in re.findall(r"^\.PHONY: (.*)$", rules, re.M) for word in line.split()}
+    complaints = [f"{row[0]}: {len(row)} columns" for row in rows if len(row) != 7]
+    for row in rows:
+        named = {word for words in re.findall(r"\$MAKE ([^&;|]*)", row[5]) for word in re.sub(r'"[^"]*"', "", words).split()}
+        complaints += [f"{row[0]}: no target {word}" for word in named - targets if "=" not in word]
+        complaints += [f"{row[0]}: no file {path}" for path in re.findall(r"tests/[\w/]+\.py", row[5]) if not os.path.exists(path)]
+    return complaints + ([] if len(rows) > 20 else ["few steps"])
+
+
+@check
+def soak_goes_on_where_it_was_stopped():
+    """Finds a step that is run twice, one that is left out though the library changed, and one that failed and is taken for passed."""
+    script, results = os.path.abspath("tests/soak.py"), []
+    with tempfile.TemporaryDirectory() as place:
+        os.makedirs(f"{place}/tests")
+        os.makedirs(f"{place}/core")
+        with open(f"{place}/tests/soak.tsv", "w", encoding="ascii") as table:
+            table.write("good\tcore\t1\t-\t-\techo ran >> ran\ta\nbad\tall\t*\t-\t-\t! echo ran >> ran\tb\n")
+
+        def soak(*names):
+            code, output = run([sys.executable, script, "make", "2", *names], cwd=place, env=dict(os.environ, JOBS="2", PYTHON=sys.executable))
+            with open(f"{place}/ran", encoding="ascii") as file:
+                results.append((code != 0, len(file.readlines()), output.split("\n")[-2]))
+
+        soak("core")
+        soak()
+        soak("core")
+        with open(f"{place}/core/new.c", "w", encoding="ascii") as file:
+            file.write("int i;\n")
+        soak("good")
+    wanted = [(False, 1, "1 passed, 0 failed"), (True, 2, "1 passed, 1 failed"), (False, 2, "1 passed, 0 failed"),
+              (False, 3, "1 passed, 0 failed")]
+    return [] if results == wanted else [f"{results}"]
 
 
 @check

@@ -5,14 +5,10 @@
 # Included by the Makefile.
 #
 #   make test-host              the fakes by value; a fixed number of seeds and steps
-#   make soak-host              64 and 32 bits at the same time, 10^9 hook calls each (with two processors about an hour),
-#                               or HOST_SEEDS of HOST_STEPS steps; HOST_THREADS_SEEDS as threads; then test-host-mutants
+#   make soak SOAK="host-64 host-32 threads host-sanitized"   10^9 hook calls each (tests/soak.tsv)
+#   make test-host-sanitized    the fakes and a second of the host under AddressSanitizer
 #   make test-host-threads      its CPUs, and guests of each door, as threads under ThreadSanitizer, without suppressions
 #   make test-host-mutants      takes mends back: does it notice?
-
-HOST_SEEDS ?=
-HOST_STEPS ?= 3000
-HOST_THREADS_SEEDS ?= 300
 
 HOST_SOURCES := $(sort $(filter-out tests/host/test_%.c,$(wildcard tests/host/*.c)))
 # The PMU of guests, and their pages, are linked beside the library, and instrumented as it is.
@@ -40,15 +36,3 @@ MENDS = MENDS_COMPILE='$(host_CC) $(LIB_CFLAGS) $(host_POINTS) $(host_FLAGS) -w'
 .PHONY: test-host-mutants
 test-host-mutants: build/host/tests/host/host
 	@$(MENDS) $(PYTHON) tests/host/mends.py $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
-
-HOST_LENGTH = $(if $(HOST_SEEDS),seeds=$(HOST_SEEDS),soak)
-.PHONY: soak-host
-soak-host: build/host/tests/host/host build/host-32/tests/host/host build/tsan/tests/host/host $(GUEST_THREADS) $(host-sanitized_PROGRAMS)
-	@$(call RUN,host-sanitized)
-	@build/host/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) & wide=$$!; failed=0; \
-	build/host-32/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) || failed=1; \
-	wait $$wide && exit $$failed
-	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
-	@GUEST_SEEDS=$(HOST_THREADS_SEEDS) $(PYTHON) tests/guest/threads_x86.py
-	@for program in $(GUEST_THREADS); do GUEST_OPERATIONS=1000000 $$program || exit 1; done
-	@$(MAKE) --no-print-directory test-host-mutants
