@@ -256,4 +256,8 @@ def meson_builds_kernels_of_other_processors():
         "meson", "setup", "--cross-file", cross, made, folder])
 
 
+# CMake refuses a cache that it has made in another place: the tree was moved or copied with its build folder.
+for cache in glob.glob(f"{ROOM}/**/CMakeCache.txt", recursive=True):
+    if f"={os.path.realpath(ROOM)}/" not in read(cache):
+        shutil.rmtree(os.path.dirname(cache))
 main()
