@@ -95,6 +95,7 @@ struct upmu_sim;
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, but PERF_CAPABILITIES[15] is 0 */
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: EN of select 0 enables both counters */
 #define UPMU_SIM_PEBS_FIXED (1u << 24)     /* Goldmont Plus: fixed counter 0 has PEBS before the baseline */
+#define UPMU_SIM_LOADS_AUX (1u << 25)      /* load latency (CDH/01H) needs 03H/82H on another counter */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers; upmu_sim_profile.amd is set */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
@@ -267,7 +268,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_MEMORY, 1, "violation: a record or its area in memory that is not mapped", "SDM 18.4.4") \
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
-    R(CHECK_PEBS_LATENCY, 1, "violation: load latency, or stores with data, without its PEBS_ENABLE bit", "LX ds.c") \
+    R(CHECK_PEBS_LATENCY, 1, "violation: loads, stores without their PEBS_ENABLE bit or helper", "LX ds.c, core.c") \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \

@@ -398,18 +398,30 @@ bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile)
     return false;
 }
 
+/* Does a general counter count 03H/82H, beside which alone some CPUs measure loads (UPMU_SIM_LOADS_AUX)? */
+static bool helps_loads(const struct upmu_sim *sim, unsigned index)
+{
+    for (unsigned i = 0; i < sim_is(sim, index)->general; i++)
+        if ((sim->cpu[index].select[i] & 0xffffu) == 0x8203 && upmu_sim_intel_runs(sim, index, i))
+            return true;
+    return false;
+}
+
 /*
- * Does a counter with PEBS measure loads or stores without the bit that lets it? Before the baseline load latency of
- * general counter n needs bit 32 + n of PEBS_ENABLE, and stores with their data on counter 3 need bit 63.
+ * Does a counter with PEBS measure loads or stores without what lets it? Before the baseline load latency of general
+ * counter n needs bit 32 + n of PEBS_ENABLE, and stores with their data on counter 3 need bit 63. Later, on some CPUs,
+ * load latency needs the event 03H/82H.
  */
 static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
     uint64_t code, wanted = 0;
 
-    if (sim_is_fixed(counter) || profile->capabilities & SIM_CAP_BASELINE || is_architectural(sim, index))
+    if (sim_is_fixed(counter))
         return false;
     code = sim->cpu[index].select[counter] & 0xffffu;
+    if (profile->capabilities & SIM_CAP_BASELINE)
+        return profile->flags & UPMU_SIM_LOADS_AUX && code == 0x01cd && !helps_loads(sim, index);
     if (upmu_sim_pebs_has_latency(profile) && code == (profile->flags & UPMU_SIM_AAK100 ? 0x100bu : 0x01cdu))
         wanted = SIM_BIT(32u + counter);
     if (profile->flags & UPMU_SIM_PRECISE_STORE && counter == 3 && code == 0x02cd)
@@ -427,8 +439,8 @@ bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned count
     if (upmu_sim_intel_config(sim, index, counter) & wrong && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_SELECT))
         upmu_sim_violate(sim, "a counter with PEBS has INT, ANY or EDGE set", SIM_MSR_PEBS_ENABLE, counter);
     if (lacks_measure(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_LATENCY))
-        upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE", SIM_MSR_PEBS_ENABLE,
-                         counter);
+        upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE, or 03H/82H",
+                         SIM_MSR_PEBS_ENABLE, counter);
     cpu->counter[counter].pebs = PEBS_ARMED;
     if (sim_on(sim, UPMU_SIM_RULE_PEBS_SHOWS))
         cpu->status |= sim_global_bit(counter);

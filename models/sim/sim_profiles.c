@@ -74,6 +74,7 @@
 #define SKL_FLAGS (UPMU_SIM_PDCM | UPMU_SIM_RTM | UPMU_SIM_DS | UPMU_SIM_PT | UPMU_SIM_SGX | UPMU_SIM_STICKY_REF)
 #define NEW_FLAGS (UPMU_SIM_PDCM | UPMU_SIM_DS | UPMU_SIM_PT | UPMU_SIM_SGX | UPMU_SIM_ONE_REF_CLOCK)
 #define BIG_FLAGS (NEW_FLAGS | UPMU_SIM_STICKY_REF)
+#define GLC_FLAGS (BIG_FLAGS | UPMU_SIM_LOADS_AUX)
 #define SKL_SIGNATURE 0x506e3
 #define SKL_CAPABILITIES 0x33c5u
 
@@ -224,13 +225,13 @@ static const struct upmu_sim_profile sim_profiles[] = {
     {.name = "sapphirerapids", .alias = "spr", .about = "Sapphire Rapids: version 5, 8 + 4 counters, 8 metrics",
      .source = "InstLatx64 06_8F", .signature = 0x806f8, .version = 5, .general = 8, .general_width = 48,
      .fixed_reported = 4, .fixed = 4, .fixed_width = 48, .events_length = 8, .fixed_bitmap = 0xf,
-     .any_deprecated = true, .flags = BIG_FLAGS | UPMU_SIM_SMT, .capabilities = 0x8f5c5, .payload = GLC_PAYLOADS,
+     .any_deprecated = true, .flags = GLC_FLAGS | UPMU_SIM_SMT, .capabilities = 0x8f5c5, .payload = GLC_PAYLOADS,
      .metrics = 8, .reduced = 1},
     {.name = "adl_p", .alias = "adl_glc", .about = "Alder Lake's P-core: leaf 0AH shows 6 + 3 of its 8 + 4 counters",
      .source = "InstLatx64 06_97; Linux core.c", .signature = 0x90672, .version = 5, .general = 8,
      .general_width = 48, .general_reported = 6, .fixed_reported = 3, .fixed = 4, .fixed_width = 48,
      .events_length = 7, .fixed_bitmap = 7, .any_deprecated = true, .core_type = 0x40000001,
-     .flags = BIG_FLAGS | UPMU_SIM_SMT | UPMU_SIM_HYBRID, .capabilities = 0xf5c5, .payload = GLC_PAYLOADS,
+     .flags = GLC_FLAGS | UPMU_SIM_SMT | UPMU_SIM_HYBRID, .capabilities = 0xf5c5, .payload = GLC_PAYLOADS,
      .metrics = 8, .reduced = 1},
     {.name = "adl_e", .alias = "adl_grt", .about = "Alder Lake's E-core: 6 + 3 counters",
      .source = "InstLatx64 06_97", .signature = 0x90672, .version = 5, .general = 6, .general_width = 48,
@@ -241,7 +242,7 @@ static const struct upmu_sim_profile sim_profiles[] = {
      .source = "InstLatx64 06_B7; Linux core.c intel_pmu_broken_perf_cap", .signature = 0xb0671, .version = 5,
      .general = 8, .general_width = 48, .general_reported = 6, .fixed_reported = 3, .fixed = 4, .fixed_width = 48,
      .events_length = 7, .fixed_bitmap = 7, .any_deprecated = true, .core_type = 0x40000001,
-     .flags = BIG_FLAGS | UPMU_SIM_SMT | UPMU_SIM_HYBRID | UPMU_SIM_METRICS_HIDDEN, .capabilities = 0x75c5,
+     .flags = GLC_FLAGS | UPMU_SIM_SMT | UPMU_SIM_HYBRID | UPMU_SIM_METRICS_HIDDEN, .capabilities = 0x75c5,
      .payload = GLC_PAYLOADS, .metrics = 8, .reduced = 1},
     {.name = "mtl_p", .about = "Meteor Lake's P-core: leaf 23H shows 8 + 4 counters, metrics denied",
      .source = "InstLatx64 06_AA", .signature = 0xa06a4, .version = 5, .general = 8, .general_width = 48,
