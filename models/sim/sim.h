@@ -46,7 +46,7 @@ extern "C" {
 #define UPMU_SIM_P4_COUNTERS 18
 #define UPMU_SIM_P4_ESCRS 45
 
-#define UPMU_SIM_PAYLOADS 6
+#define UPMU_SIM_PAYLOADS 7
 #define UPMU_SIM_METRICS 8
 #define UPMU_SIM_OTHERS 9
 
@@ -94,6 +94,8 @@ struct upmu_sim;
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, but PERF_CAPABILITIES[15] is 0 */
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: EN of select 0 enables both counters */
+#define UPMU_SIM_PEBS_FIXED (1u << 24)     /* Goldmont Plus: fixed counter 0 has PEBS before the baseline */
+#define UPMU_SIM_LOADS_AUX (1u << 25)      /* load latency (CDH/01H) needs 03H/82H on another counter */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers; upmu_sim_profile.amd is set */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
@@ -128,13 +130,15 @@ struct upmu_sim_profile {
     uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
-    uint8_t general_reported;      /* number of general counters that leaf 0AH shows; 0: `general` */
-    uint8_t fixed_holes;           /* mask: bit n is set if fixed counter n, below `fixed`, does not exist */
-    uint16_t fixed_odd;            /* reserved bits that are set in leaf 0AH EDX */
-    uint8_t metrics;               /* number of metrics in PERF_METRICS, a byte each */
-    uint8_t shortest;              /* shortest period that the CPU counts right; 0: any period */
-    uint32_t core_type;            /* leaf 1AH EAX; 0: the leaf has no core type */
-    const uint32_t (*extended)[4]; /* EAX to EDX of leaf 23H, subleaves 0 to 5; NULL: no such leaf */
+    uint8_t general_reported;             /* number of general counters that leaf 0AH shows; 0: `general` */
+    uint8_t fixed_holes;                  /* mask: bit n is set if fixed counter n, below `fixed`, does not exist */
+    uint16_t fixed_odd;                   /* reserved bits that are set in leaf 0AH EDX */
+    uint8_t metrics;                      /* number of metrics in PERF_METRICS, a byte each */
+    uint8_t shortest;                     /* shortest period that the CPU counts right; 0: any period */
+    uint8_t pebs;                         /* mask of the general counters with PEBS, before the baseline; 0: 0 to 3 */
+    uint8_t reduced;                      /* mask of the general counters of rule PEBS_REDUCED, before format 15 */
+    uint32_t core_type;                   /* leaf 1AH EAX; 0: the leaf has no core type */
+    const uint32_t (*extended)[4];        /* EAX to EDX of leaf 23H, subleaves 0 to 5; NULL: no such leaf */
     const struct upmu_sim_amd_facts *amd; /* NULL: not AMD */
 };
 
@@ -218,9 +222,10 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(ACK_CLEARS, 1, "STATUS_RESET clears (ignored)", "KVM; SDM 18.2.4")                                          \
     R(ACK_UNFREEZES, 1, "STATUS_RESET[59] lets counters go on (never)", "SDM 18.2.4.1")                           \
     R(SET_IS_SILENT, 1, "STATUS_SET raises no PMI (does)", "SDM 18.2.4.2")                                        \
-    R(PEBS_RECORDS, 1, "a PEBS counter writes records instead of status (sets status)", "SDM 18.4.2, 18.4.4")     \
+    R(PEBS_RECORDS, 1, "an overflow of a PEBS counter stores a record (is as any other's)", "SDM 18.4.2, 18.4.4")    \
     R(PEBS_ARMS, 1, "an overflow arms PEBS, the next event is recorded (the overflow's)", "SDM 18.4.4")               \
-    R(PEBS_REDUCED, 1, "PREC_DIST, fixed 0: the event that overflows is recorded (the next)", "LX ds.c; SDM 18.4.4")  \
+    R(PEBS_SHOWS, 1, "an armed counter shows its status bit until the record is stored (does not)", "SDM 18.4.2") \
+    R(PEBS_REDUCED, 1, "PREC_DIST, PDIST: the event that overflows is recorded (the next)", "LX ds.c; SDM 18.4.4")  \
     R(PEBS_RELOADS, 1, "a record loads the counter with its reset value (does not)", "LX ds.c; SDM 18.4.4")           \
     R(PEBS_COLLIDES, 1, "formats 0 to 2: one record for all that have overflowed (one each)", "LX ds.c")              \
     R(PEBS_FULL, 1, "a full buffer gets no more records (gets them)", "SDM 18.4.4; LX patches arch-PEBS")             \
@@ -253,6 +258,8 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(LBR_FILTERS, 1, "LBR_SELECT keeps out, LBR_CTL lets in (all are recorded)", "LX lbr.c")                      \
     R(LBR_RESERVED, 1, "reserved bits of LBR_SELECT, LBR_CTL, other depths #GP (ignored)", "LX lbr.c; KUT pmu_lbr.c") \
     R(LBR_SELECT_SHARED, 1, "Nehalem, Westmere: hyper-threads share LBR_SELECT (each its own)", "LX core.c")        \
+    R(LBR_CALLS_NEED_JUMPS, 1, "Nehalem, Silvermont: calls pass with the jumps only (alone)", "LX lbr.c") \
+    R(LBR_SIGN_EXTENDS, 1, "no transactions, format 4: FROM without sign in 62, 61 #GPs (is stored)", "LX lbr.c") \
     R(LBR_TOP_READ_ONLY, 1, "a write of LBR_TOS #GPs (is stored)", "LX lbr.c")                                     \
     R(LBR_DEPTH_CLEARS, 1, "a write of LBR_DEPTH clears all entries (keeps them)", "LX lbr.c")                     \
     R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort, and again without its bit (once)", "LX lbr.c lbr_double_abort") \
@@ -261,7 +268,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_MEMORY, 1, "violation: a record or its area in memory that is not mapped", "SDM 18.4.4") \
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
-    R(CHECK_PEBS_LATENCY, 1, "violation: load latency, or stores with data, without its PEBS_ENABLE bit", "LX ds.c") \
+    R(CHECK_PEBS_LATENCY, 1, "violation: loads, stores without their PEBS_ENABLE bit or helper", "LX ds.c, core.c") \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
@@ -288,6 +295,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(P4_IQ_ESCR, 1, "IQ_ESCR0/1 exist on models 0 to 2 only (always)", "SDM table 35-41; VBOX")                      \
     R(P4_EXTENDED_CASCADE, 1, "CCCR bit 11 from model 2 on, counters 12, 15, 16, 17 (never)", "SDM 18.15; VBOX")      \
     R(P4_MISC_RESERVED, 1, "reserved MISC_ENABLE bits #GP (ignored)", "VBOX")                                         \
+    R(P4_LEAF_LIMIT, 1, "MISC_ENABLE bit 22: no leaf above 3 on models 3, 4, 6 (all)", "SDM table 35-41; PERFCTR")     \
     R(P4_RDPMC_FAST, 1, "RDPMC bit 31: low 32 bits (all 40)", "SDM vol 2 RDPMC")                                      \
     R(P4_ENABLE, 1, "counting needs CCCR.ENABLE or a cascade (runs anyway)", "SDM 18.15")                             \
     R(P4_MATRIX, 1, "a select that is not wired sees no ESCR (one)", "SDM 18.15")                                     \
@@ -356,8 +364,8 @@ const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 struct upmu_sim_totals {
     uint64_t instructions;   /* C0H/00H, fixed 0 */
     uint64_t cycles;         /* 3CH/00H, fixed 1 */
-    uint64_t ref_cycles;     /* fixed 2 */
-    uint64_t bus_cycles;     /* 3CH/01H */
+    uint64_t ref_cycles;     /* fixed 2; with UPMU_SIM_ONE_REF_CLOCK 3CH/01H, too */
+    uint64_t bus_cycles;     /* 3CH/01H without UPMU_SIM_ONE_REF_CLOCK; P6: 62H/00H */
     uint64_t branches;       /* C4H/00H */
     uint64_t mispredicts;    /* C5H/00H; with UPMU_SIM_AAJ80: 89H/7FH */
     uint64_t llc_references; /* 2EH/4FH */
@@ -559,17 +567,18 @@ struct upmu_sim_counter {
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
     uint8_t pebs;         /* PEBS: 1: an overflow has armed the counter; 2: its record is due */
     bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */
+    bool written;         /* the counter has not run since its value was written */
 };
 
 /* Registers of a NetBurst core. Hyper-threads use the structure of their core's first CPU. */
 struct upmu_sim_p4 {
     uint64_t cccr[UPMU_SIM_P4_COUNTERS];
-    uint64_t escr[UPMU_SIM_P4_ESCRS]; /* by number of the ESCR, in the order of the addresses */
-    uint64_t tc_precise;              /* 3F0H */
-    uint64_t replay;                  /* 3F1H */
-    uint64_t matrix;                  /* 3F2H */
-    uint32_t pmi_due;                 /* bit n: counter n interrupts with its next event */
-    uint32_t carried;                 /* N17: bit n: a carry has changed bits 39:32 of counter n */
+    uint64_t escr[UPMU_SIM_P4_ESCRS];      /* by number of the ESCR, in the order of the addresses */
+    uint64_t tc_precise;                   /* 3F0H */
+    uint64_t replay;                       /* 3F1H */
+    uint64_t matrix;                       /* 3F2H */
+    uint32_t pmi_due;                      /* bit n: counter n interrupts with its next event */
+    uint32_t carried;                      /* N17: bit n: a carry has changed bits 39:32 of counter n */
     uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that last wrote ENABLE or a cascade bit as 1 */
 };
 
@@ -585,12 +594,12 @@ struct upmu_sim_lbr {
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* by upmu_sim_set_profile(); NULL: the CPU has upmu_sim.profile */
     struct upmu_cpu *bound;
-    bool halted; /* Pentium 4: the hyper-thread is inactive (ACTIVE_THREAD); AMD: no core counter counts */
+    bool halted;  /* Pentium 4: the hyper-thread is inactive (ACTIVE_THREAD); AMD: no core counter counts */
     bool offline; /* set by a test: the run_on_cpu hook returns false for this CPU */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
     bool in_irq;
-    bool user; /* set by a test: RDPMC is executed in ring 3 */
+    bool user;       /* set by a test: RDPMC is executed in ring 3 */
     bool guest;      /* a guest executes */
     bool loads_gate; /* entry into a guest and exit load GLOBAL_CTRL with the two values below */
     uint64_t gate_in_guest, gate_in_host;
@@ -667,7 +676,7 @@ struct upmu_sim {
     uint32_t status_lag;        /* steps from an overflow to its status bit */
     uint32_t events_per_access; /* so many kernel instructions and cycles happen before each access */
     uint32_t ns_per_access;
-    uint32_t cpus_per_node;     /* AMD: how many CPUs share a northbridge; 0: all */
+    uint32_t cpus_per_node;        /* AMD: how many CPUs share a northbridge; 0: all */
     struct upmu_sim_access *trace; /* the test's array of trace_size entries; accesses are recorded until it is full */
     uint32_t trace_size;
     uint32_t trace_count;

@@ -11,9 +11,9 @@
 #define LBR_SELECT 0x1c8u
 #define LBR_CTL 0x14ceu
 #define LBR_DEPTH 0x14cfu
-#define LBR_SELECT_BITS 0x3ffu
+#define SELECT_KINDS 0x1ffu /* rings and kinds of branches that LBR_SELECT keeps out */
+#define SELECT_CALL_STACK 0x200u
 #define LBR_CTL_BITS 0x7f000fu
-#define LBR_CTL_ENABLE 1u
 #define RTIT_CTL 0x570u
 
 #define BRANCH_MISPREDICTED SIM_BIT(63)
@@ -46,17 +46,18 @@ enum stack_kind {
 static const struct sim_stack {
     uint32_t from, to, info;
     uint8_t depth;
-    bool top, selects;
+    bool top;
+    uint16_t select; /* the bits of LBR_SELECT; 0: the stack has no such register */
 } stacks[] = {
-    [STACK_CORE] = {0x40, 0x60, 0, 4, true, false},
-    [STACK_ATOM] = {0x40, 0x60, 0, 8, true, false},
-    [STACK_SLM] = {0x40, 0x60, 0, 8, true, true},
-    [STACK_NHM] = {0x680, 0x6c0, 0, 16, true, true},
-    [STACK_SNB] = {0x680, 0x6c0, 0, 16, true, true},
-    [STACK_HSW] = {0x680, 0x6c0, 0, 16, true, true},
-    [STACK_KNL] = {0x680, 0x6c0, 0, 8, true, true},
-    [STACK_SKL] = {0x680, 0x6c0, 0xdc0, 32, true, true},
-    [STACK_ARCH] = {0x1500, 0x1600, 0x1200, 32, false, false},
+    [STACK_CORE] = {0x40, 0x60, 0, 4, true, 0},
+    [STACK_ATOM] = {0x40, 0x60, 0, 8, true, 0},
+    [STACK_SLM] = {0x40, 0x60, 0, 8, true, SELECT_KINDS},
+    [STACK_NHM] = {0x680, 0x6c0, 0, 16, true, SELECT_KINDS},
+    [STACK_SNB] = {0x680, 0x6c0, 0, 16, true, SELECT_KINDS},
+    [STACK_HSW] = {0x680, 0x6c0, 0, 16, true, SELECT_KINDS | SELECT_CALL_STACK},
+    [STACK_KNL] = {0x680, 0x6c0, 0, 8, true, SELECT_KINDS},
+    [STACK_SKL] = {0x680, 0x6c0, 0xdc0, 32, true, SELECT_KINDS | SELECT_CALL_STACK},
+    [STACK_ARCH] = {0x1500, 0x1600, 0x1200, 32, false, 0},
 };
 
 /* Model numbers (family 6) of the CPUs that have each kind of stack; 0 after the last of a kind. */
@@ -177,6 +178,17 @@ static bool ends_in_kernel(const struct upmu_sim_branch *branch)
     return branch->to >> 63;
 }
 
+/*
+ * Return the bits of LBR_SELECT that keep out a call besides the call's own: on Nehalem, Westmere and Silvermont those
+ * of near indirect jumps (6) and, for a relative call, of near relative jumps (7).
+ */
+static uint64_t jumps_of_call(const struct upmu_sim *sim, enum stack_kind stack, enum upmu_sim_branch_kind kind)
+{
+    if ((stack != STACK_NHM && stack != STACK_SLM) || !sim_on(sim, UPMU_SIM_RULE_LBR_CALLS_NEED_JUMPS))
+        return 0;
+    return kind == UPMU_SIM_BRANCH_CALL ? 0xc0u : kind == UPMU_SIM_BRANCH_IND_CALL ? 0x40u : 0;
+}
+
 static bool passes(const struct upmu_sim *sim, unsigned index, const struct upmu_sim_branch *branch)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -190,9 +202,11 @@ static bool passes(const struct upmu_sim *sim, unsigned index, const struct upmu
 
         return ctl >> (kernel ? 1 : 2) & 1u && ctl & ctl_bit[branch->kind];
     }
-    if (profile->amd == NULL && !stacks[kind_of(profile)].selects)
+    if (profile->amd == NULL && stacks[kind_of(profile)].select == 0)
         return true;
     select = profile->amd != NULL ? sim->cpu[index].amd.lbr_select : sim->cpu[select_home(sim, index)].lbr.select;
+    if (select & jumps_of_call(sim, kind_of(profile), branch->kind))
+        return false;
     return !(select >> (kernel ? 0 : 1) & 1u) && !(select & select_bit[branch->kind]);
 }
 
@@ -327,7 +341,7 @@ uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned index, uint32_t
         return &lbr->info[msr - stack->info];
     if (msr == LBR_TOP && stack->top)
         return &lbr->top;
-    if (msr == LBR_SELECT && stack->selects)
+    if (msr == LBR_SELECT && stack->select != 0)
         return &sim->cpu[select_home(sim, index)].lbr.select;
     if (!stack->top && (msr == LBR_CTL || msr == LBR_DEPTH))
         return msr == LBR_CTL ? &lbr->ctl : &lbr->depth;
@@ -363,6 +377,18 @@ void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned index, uint32_t
         check_entry(sim, index, msr);
 }
 
+/*
+ * Does a write of a branch's source meet #GP unless bits 62 and 61 are copies of the address's sign, bits 60 and 59? So
+ * it is with the layout of transactions on a CPU that has none; what the CPU records has 0 in both bits.
+ */
+static bool has_sign(const struct upmu_sim *sim, unsigned index)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+
+    return kind_of(profile) == STACK_HSW && format_of(profile) == FORMAT_TSX && !(profile->flags & UPMU_SIM_RTM) &&
+           sim_on(sim, UPMU_SIM_RULE_LBR_SIGN_EXTENDS);
+}
+
 bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_lbr *lbr = &sim->cpu[index].lbr;
@@ -370,7 +396,7 @@ bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned index, uint32_t msr,
 
     if (msr == LBR_TOP && sim_on(sim, UPMU_SIM_RULE_LBR_TOP_READ_ONLY))
         return false;
-    if ((msr == LBR_SELECT && value & ~(uint64_t)LBR_SELECT_BITS) ||
+    if ((msr == LBR_SELECT && value & ~(uint64_t)stacks[kind_of(sim_is(sim, index))].select) ||
         (msr == LBR_CTL && value & ~(uint64_t)LBR_CTL_BITS))
         return !sim_on(sim, UPMU_SIM_RULE_LBR_RESERVED);
     if (msr == LBR_DEPTH) {
@@ -385,6 +411,9 @@ bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned index, uint32_t msr,
     }
     if (is_entry(sim, index, msr))
         check_entry(sim, index, msr);
+    if (has_sign(sim, index) && msr - stacks[STACK_HSW].from < stacks[STACK_HSW].depth &&
+        (value >> 61 & 3u) != (value >> 59 & 3u))
+        return false;
     *place = value;
     return true;
 }

@@ -33,7 +33,9 @@ static void cpuid_signature(const struct upmu_sim *sim, unsigned cpu, uint32_t o
 
     out[0] = profile->signature;
     out[1] = (uint32_t)cpu << 24 | (uint32_t)sim->cpus << 16 | 8u << 8;
-    out[2] = (profile->flags & UPMU_SIM_PDCM ? 1u << 15 : 0) | (profile->flags & UPMU_SIM_HYPERVISOR ? 1u << 31 : 0);
+    if (profile->flags & UPMU_SIM_DS && sim_is_wide(profile))
+        out[2] = 1u << 2 | 1u << 4; /* DTES64, DS-CPL */
+    out[2] |= (profile->flags & UPMU_SIM_PDCM ? 1u << 15 : 0) | (profile->flags & UPMU_SIM_HYPERVISOR ? 1u << 31 : 0);
     out[3] = 1u << 0 | 1u << 4 | 1u << 5 | 1u << 9 | (profile->flags & UPMU_SIM_DS ? 1u << 21 : 0) |
              (sim->cpus > 1 ? 1u << 28 : 0);
 }
@@ -87,14 +89,14 @@ static void cpuid_features(const struct upmu_sim_profile *profile, uint32_t subl
     }
 }
 
-static void cpuid_extended(uint32_t leaf, uint32_t out[4])
+static void cpuid_extended(const struct upmu_sim_profile *profile, uint32_t leaf, uint32_t out[4])
 {
     static const char brand[] = "upmu silicon model, Intel core                  ";
 
     if (leaf == 0x80000000u) {
         out[0] = 0x80000008u;
     } else if (leaf == 0x80000001u) {
-        out[3] = 1u << 29;
+        out[3] = sim_is_wide(profile) ? 1u << 29 : 0;
     } else if (leaf >= 0x80000002u && leaf <= 0x80000004u) {
         for (unsigned i = 0; i < 4; i++)
             out[i] = sim_four_letters(brand + 16u * (leaf - 0x80000002u) + 4u * i);
@@ -123,7 +125,7 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
         return;
     }
     if (leaf >= 0x80000000u) {
-        cpuid_extended(leaf, out);
+        cpuid_extended(profile, leaf, out);
         return;
     }
     if (leaf == 0x40000000u && profile->flags & UPMU_SIM_HYPERVISOR) {

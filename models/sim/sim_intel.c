@@ -112,7 +112,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
         cpu->counter[i].value = garbage ? GARBAGE + i : 0;
         cpu->counter[i].late = 0;
         cpu->counter[i].pebs = 0;
-        cpu->counter[i].selected_new = false;
+        cpu->counter[i].selected_new = cpu->counter[i].written = false;
     }
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
         cpu->reload[i][0] = cpu->reload[i][1] = 0;
@@ -177,7 +177,7 @@ static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
     return cpu->metrics_wrong && sim_on(sim, UPMU_SIM_RULE_METRICS_ORDER) ? ~cpu->metrics : cpu->metrics;
 }
 
-/* Does the CPU have MISC_ENABLE? All have it but those of UPMU_SIM_P6 before the Pentium M (model 9). */
+/* Does the CPU have MISC_ENABLE? All have it but those of UPMU_SIM_P6 with a model number below 9 (Pentium M). */
 static bool sim_has_misc_enable(const struct upmu_sim_profile *profile)
 {
     return !(profile->flags & UPMU_SIM_P6) || (profile->signature & 0xf0u) >= 0x90u;
@@ -192,10 +192,10 @@ static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t m
     switch (msr) {
     case SIM_MSR_PEBS_ENABLE:
         *out_value = cpu->pebs_enable;
-        return profile->flags & UPMU_SIM_DS && profile->version != 0;
+        return sim_has_pebs_enable(profile);
     case SIM_MSR_PEBS_DATA_CFG:
         *out_value = cpu->pebs_data_cfg;
-        return profile->capabilities & SIM_CAP_BASELINE;
+        return sim_has_data_config(profile);
     case SIM_MSR_PEBS_BASE:
     case SIM_MSR_PEBS_INDEX:
         *out_value = cpu->pebs_base[msr - SIM_MSR_PEBS_BASE];

@@ -6,17 +6,19 @@
 
 #define MISC_READ_ONLY (SIM_BIT(7) | SIM_BIT(11) | SIM_BIT(12))
 
+/*
+ * PEBS_BASE: a physical address of up to 39 bits (leaf 8000_0008H), a multiple of 4 KiB, and the size in bits 4:0.
+ * PEBS_INDEX: offset 26:4, full, enable, threshold 58:36.
+ */
+#define PEBS_BASE_BITS UINT64_C(0x7ffffff01f)
+#define PEBS_INDEX_BITS UINT64_C(0x07fffff187fffff0)
+
 static bool sim_any_allowed(const struct upmu_sim_profile *profile)
 {
     return profile->version >= 3 && !profile->any_deprecated;
 }
 
-/*
- * Return the value that a counter gets by a write of `value` to `msr`. A counter with INT whose value is in the upper
- * half is taken to be sampling: a period that is too short is a violation, and BDM55 drops the low 6 bits of
- * INST_RETIRED's period.
- */
-static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
+uint64_t upmu_sim_intel_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
     uint64_t mask = sim_width_mask(profile, counter);
@@ -25,13 +27,19 @@ static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned c
     uint64_t period = (0 - value) & mask;
     uint64_t shortest = retired && profile->flags & UPMU_SIM_HSW11 ? 128 : profile->shortest;
 
-    if (!(config & SIM_SELECT_INT) || value <= mask >> 1)
+    if (value <= mask >> 1)
         return value;
     if (period < shortest && sim_on(sim, UPMU_SIM_RULE_CHECK_PERIOD))
         upmu_sim_violate(sim, "period shorter than the CPU counts right", msr, value);
     if (retired && profile->flags & UPMU_SIM_BDM55 && sim_on(sim, UPMU_SIM_RULE_ERRATUM_BDM55))
         period &= ~UINT64_C(0x3f);
     return (0 - period) & mask;
+}
+
+/* Does a counter sample: is INT set in its control, or does it store records? */
+static bool sim_samples(const struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    return upmu_sim_intel_config(sim, index, counter) & SIM_SELECT_INT || upmu_sim_pebs_stores(sim, index, counter);
 }
 
 static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
@@ -49,7 +57,11 @@ static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned cou
     }
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_intel_runs(sim, index, counter))
         upmu_sim_violate(sim, "write of a running counter", msr, value);
-    cpu->counter[counter].value = sim_take_period(sim, index, counter, msr, value & mask);
+    value &= mask;
+    cpu->counter[counter].written = !sim_samples(sim, index, counter);
+    if (!cpu->counter[counter].written)
+        value = upmu_sim_intel_period(sim, index, counter, msr, value);
+    cpu->counter[counter].value = value;
     if (counter == UPMU_SIM_FIXED + 3)
         cpu->metrics_wrong = true;
     if (!sim_on(sim, UPMU_SIM_RULE_WRITE_KEEPS_STATUS))
@@ -120,14 +132,22 @@ static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
 }
 
 /*
- * A write may have started counters: apply AAK100 to their values. Counter 3 must not run while transactions may use it
+ * A write may have started counters: apply AAK100 to their values, and take the value that was written before the
+ * control said that the counter samples as its period. Counter 3 must not run while transactions may use it
  * (UPMU_SIM_TFA).
  */
 static void sim_started(struct upmu_sim *sim, unsigned index)
 {
-    const struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
     sim_start_wrong(sim, index);
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+        if (!cpu->counter[i].written || !upmu_sim_intel_runs(sim, index, i))
+            continue;
+        cpu->counter[i].written = false;
+        if (sim_samples(sim, index, i))
+            cpu->counter[i].value = upmu_sim_intel_period(sim, index, i, SIM_MSR_COUNTER + i, cpu->counter[i].value);
+    }
     if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_intel_runs(sim, index, 3) &&
         sim_on(sim, UPMU_SIM_RULE_CHECK_TFA))
         upmu_sim_violate(sim, "counter 3 runs while transactions may use it", SIM_MSR_FORCE_ABORT, cpu->force_abort);
@@ -161,19 +181,19 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
 static uint64_t sim_fixed_writable(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
-    uint64_t nibble = 0xb | (sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_FIXED_ANY) ? 4u : 0);
+    uint64_t any = sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_FIXED_ANY) ? 4u : 0;
     uint64_t mask = 0;
 
     for (unsigned i = 0; i < profile->fixed; i++) {
         if (!sim_has_counter(profile, UPMU_SIM_FIXED + i))
             continue;
-        mask |= nibble << 4u * i;
+        mask |= (i == 3 ? 0xbu : 0xbu | any) << 4u * i; /* slots have no AnyThread: bit 14 is METRICS_CLEAR_EN */
         if (profile->capabilities & SIM_CAP_BASELINE)
             mask |= SIM_BIT(32u + 4u * i);
         if (sim_extended(profile, 0, 1) & 4u && sim_on(sim, UPMU_SIM_RULE_SELECT_EXTENDED))
             mask |= SIM_BIT(33u + 4u * i);
     }
-    if (profile->capabilities & SIM_CAP_METRICS_CLEAR && profile->fixed > 3)
+    if (profile->capabilities & SIM_CAP_METRICS_CLEAR && sim_has_counter(profile, UPMU_SIM_FIXED + 3))
         mask |= SIM_BIT(14);
     return mask;
 }
@@ -192,6 +212,7 @@ static bool sim_write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t 
             upmu_sim_violate(sim, "change of a running fixed counter's control", SIM_MSR_FIXED_CTRL, value);
     }
     cpu->fixed_ctrl = value;
+    sim_started(sim, index);
     return true;
 }
 
@@ -264,11 +285,16 @@ static bool sim_write_status_set(struct upmu_sim *sim, unsigned index, uint64_t 
 
 static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
-    uint64_t mask = SIM_BIT(0) | SIM_BIT(1) | 0x7c0u | SIM_DEBUGCTL_FREEZE_SMM;
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = SIM_BIT(0) | SIM_BIT(1);
 
-    if (sim_is(sim, index)->version >= 2)
+    if (profile->flags & UPMU_SIM_DS) /* TR, BTS, BTINT; BTS_OFF_OS and BTS_OFF_USR are of DS-CPL */
+        mask |= 0x1c0u | (sim_is_wide(profile) ? 0x600u : 0);
+    if (profile->capabilities & SIM_CAP_FREEZE_SMM)
+        mask |= SIM_DEBUGCTL_FREEZE_SMM;
+    if (profile->version >= 2)
         mask |= SIM_DEBUGCTL_FREEZE | SIM_DEBUGCTL_FREEZE_LBR;
-    if (sim_is(sim, index)->flags & UPMU_SIM_RTM)
+    if (profile->flags & UPMU_SIM_RTM)
         mask |= SIM_BIT(15);
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_DEBUGCTL_RESERVED))
         return false;
@@ -281,11 +307,9 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
 static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
-    uint64_t mask = SIM_BIT(profile->general) - 1u;
+    uint64_t mask = upmu_sim_pebs_counters(profile);
 
-    if (profile->capabilities & SIM_CAP_BASELINE)
-        mask = upmu_sim_intel_counter_bits(profile);
-    else if (upmu_sim_pebs_has_latency(profile))
+    if (!(profile->capabilities & SIM_CAP_BASELINE) && upmu_sim_pebs_has_latency(profile))
         mask |= mask << 32;
     if (profile->flags & UPMU_SIM_PRECISE_STORE)
         mask |= SIM_BIT(63);
@@ -391,6 +415,9 @@ static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr
         return true;
     case SIM_MSR_PEBS_BASE:
     case SIM_MSR_PEBS_INDEX:
+        if (value & ~(msr == SIM_MSR_PEBS_BASE ? PEBS_BASE_BITS : PEBS_INDEX_BITS) &&
+            sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
+            return false;
         cpu->pebs_base[msr - SIM_MSR_PEBS_BASE] = value;
         return true;
     case SIM_MSR_CAPABILITIES:

@@ -87,6 +87,7 @@
 #define SIM_DEBUGCTL_FREEZE_SMM SIM_BIT(14)
 
 #define SIM_CAP_PEBS_FORMAT(capabilities) ((capabilities) >> 8 & 0xfu)
+#define SIM_CAP_FREEZE_SMM (1u << 12)
 #define SIM_CAP_FULL_WRITE (1u << 13)
 #define SIM_CAP_BASELINE (1u << 14)
 #define SIM_CAP_METRICS (1u << 15)
@@ -107,6 +108,15 @@ static inline bool sim_is_fixed(unsigned counter)
 static inline const struct upmu_sim_profile *sim_is(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim->cpu[cpu].profile != NULL ? sim->cpu[cpu].profile : sim->profile;
+}
+
+/*
+ * Has the CPU 64-bit mode? P6 and Core Duo have not. With it the debug store area has the 64-bit layout (DTES64), and
+ * there is DS-CPL.
+ */
+static inline bool sim_is_wide(const struct upmu_sim_profile *profile)
+{
+    return !(profile->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE));
 }
 
 static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsigned counter)
@@ -361,6 +371,17 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint6
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
+/* Does the CPU have PEBS_ENABLE, and PEBS_DATA_CFG? */
+static inline bool sim_has_pebs_enable(const struct upmu_sim_profile *profile)
+{
+    return profile->flags & UPMU_SIM_DS && profile->version >= 2;
+}
+
+static inline bool sim_has_data_config(const struct upmu_sim_profile *profile)
+{
+    return sim_has_pebs_enable(profile) && profile->capabilities & SIM_CAP_BASELINE;
+}
+
 /*
  * Return the counter that an address accesses; UPMU_SIM_COUNTERS: none. The second function returns the first row of
  * profile->payload that has the address; UPMU_SIM_PAYLOADS: none.
@@ -404,6 +425,13 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
 /* Return how much a counter of `cpu` counts of a whole burst on CPU `from`, if its registers stay as they are. */
 uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                               const struct upmu_sim_burst *burst);
+
+/*
+ * A counter gets `value`, by a write of `msr` or with a PEBS record, and has begun to sample or is about to: return the
+ * value that it really gets. A value in the upper half is a period: one that is too short is a violation, and BDM55
+ * drops the low 6 bits of INST_RETIRED's.
+ */
+uint64_t upmu_sim_intel_period(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint32_t msr, uint64_t value);
 
 /* Do what the overflow of a counter without PEBS does: a reload, or else status bit, freeze and interrupt request. */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
@@ -461,9 +489,9 @@ void upmu_sim_branches_entry(const struct upmu_sim *sim, unsigned cpu, unsigned 
 /* sim_pebs.c */
 
 /*
- * A counter has overflowed: does it store records? If so it is armed, and its overflow sets no status bit and requests
- * no interrupt. The second function: is the counter armed, so that its next event is recorded? The third says that the
- * counter has had an event.
+ * A counter has overflowed: does it store records? If so it is armed, and its overflow requests no interrupt; the
+ * counter's status bit is set until the record is stored. The second function: is the counter armed, so that its next
+ * event is recorded? The third says that the counter has had an event.
  */
 bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 bool upmu_sim_pebs_waits(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
@@ -476,9 +504,15 @@ void upmu_sim_pebs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 void upmu_sim_pebs_store(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst, uint64_t number,
                          uint64_t ip, uint64_t next_ip);
 
+/* Does a counter store records when it overflows? */
+bool upmu_sim_pebs_stores(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Return the counters that PEBS_ENABLE can give PEBS, as its bits; 0: none, as with format 15. */
+uint64_t upmu_sim_pebs_counters(const struct upmu_sim_profile *profile);
+
 /*
- * Has the CPU a load latency register (3F6H)? Before PEBS baseline, bits 32 and up of PEBS_ENABLE, one a general
- * counter, can then be set.
+ * Has the CPU a load latency register (3F6H)? Before PEBS baseline, bits 32 and up of PEBS_ENABLE, one for each general
+ * counter with PEBS, can then be set.
  */
 bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile);
 

@@ -121,6 +121,10 @@ void upmu_sim_p4_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, 
 {
     uint32_t highest = nb_has_leaf_4(sim->profile) ? 5 : 2;
 
+    /* Bit 22 of MISC_ENABLE, which a BIOS may set on these models, limits the leaves to 0 to 3. */
+    if (highest > 3 && sim->cpu[cpu].misc_enable & SIM_BIT(22) && sim_on(sim, UPMU_SIM_RULE_P4_LEAF_LIMIT))
+        highest = 3;
+
     if (leaf >= 0x80000000u) {
         nb_extended(sim->profile, leaf, out);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Precise samples (PEBS) of the silicon model: a counter with PEBS stores a record into memory where another one sets
- * its status bit. The memory is the test's (upmu_sim.memory).
+ * Precise samples (PEBS) of the silicon model: a counter with PEBS stores a record into memory where another one
+ * requests an interrupt. The memory is the test's (upmu_sim.memory).
  *
  * An overflow arms the counter, and the record is that of the next event. It is written when the burst has reached that
  * event, at the end of a piece of the burst: only then the address of the instruction is known.
@@ -45,6 +45,10 @@
 #define INDEX_ENABLE SIM_BIT(32)
 
 #define REGISTERS 18u
+
+/* The 16 bits of an adaptive record that hold the retirement latency; reserved without PERF_CAPABILITIES[17]. */
+#define RESERVED_WORD UINT64_C(0x5a5a)
+
 enum { REGISTER_IP = 1, REGISTER_SP = 6 };
 
 /* States of upmu_sim_counter.pebs. */
@@ -241,7 +245,7 @@ static void put_adaptive(struct pebs_store *store, uint64_t groups, const struct
     struct pebs_counters counters = adaptive_counters(groups);
     bool timed = sim_is(store->sim, store->cpu)->capabilities & SIM_CAP_TIMING;
 
-    put_word(store, (groups & UINT32_MAX) | (timed ? (event->burst->retire & UINT64_C(0xffff)) << 32 : 0) |
+    put_word(store, (groups & UINT32_MAX) | (timed ? event->burst->retire & UINT64_C(0xffff) : RESERVED_WORD) << 32 |
                         (uint64_t)adaptive_bytes(groups) << 48);
     put_word(store, event->ip);
     put_word(store, event->counters);
@@ -338,24 +342,36 @@ static void put_arch(struct pebs_store *store, uint64_t config, const struct peb
 
 /* ---- When a record is stored ---- */
 
-static bool has_pebs(const struct upmu_sim *sim, unsigned index, unsigned counter)
+bool upmu_sim_pebs_stores(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
-    const struct upmu_sim_profile *profile = sim_is(sim, index);
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
     if (!sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
         return false;
     if (is_architectural(sim, index))
         return cpu->reload[counter][1] & ARCH_PRECISE && cpu->pebs_base[1] & INDEX_ENABLE;
-    /* Only with baseline PEBS is bit 32 + i of PEBS_ENABLE for fixed counter i; without it is for load latency. */
-    if (sim_is_fixed(counter) && !(profile->capabilities & SIM_CAP_BASELINE))
-        return false;
-    return cpu->pebs_enable & sim_global_bit(counter);
+    return cpu->pebs_enable & upmu_sim_pebs_counters(sim_is(sim, index)) & sim_global_bit(counter);
 }
 
 /*
- * Does the counter store the record of the event that overflows it, and not of the next one? With the baseline fixed
- * counter 0 does, from format 5 on general counter 0, too; from Sandy Bridge to Skylake counter 1 with C0H/01H.
+ * Fixed counters have PEBS with the baseline: without it bit 32 + i of PEBS_ENABLE is for load latency, except on
+ * Goldmont Plus, which has no load latency.
+ */
+uint64_t upmu_sim_pebs_counters(const struct upmu_sim_profile *profile)
+{
+    uint64_t general = profile->pebs != 0 ? profile->pebs : 0xfu;
+
+    if (!sim_has_pebs_enable(profile))
+        return 0;
+    if (profile->capabilities & SIM_CAP_BASELINE)
+        return upmu_sim_intel_counter_bits(profile);
+    return (general & (SIM_BIT(profile->general) - 1u)) | (profile->flags & UPMU_SIM_PEBS_FIXED ? SIM_BIT(32) : 0);
+}
+
+/*
+ * Does the counter store the record of the event that overflows it, and not of the next one? Fixed counter 0 does, and
+ * general counters as the profile says: counter 1 without the baseline, from Sandy Bridge to Skylake, only with
+ * C0H/01H. With format 15 leaf 23H subleaf 5 says which counters do (EBX, EDX).
  */
 static bool is_reduced(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
@@ -363,10 +379,15 @@ static bool is_reduced(const struct upmu_sim *sim, unsigned index, unsigned coun
 
     if (!sim_on(sim, UPMU_SIM_RULE_PEBS_REDUCED))
         return false;
-    if (profile->capabilities & SIM_CAP_BASELINE)
-        return counter == UPMU_SIM_FIXED || (counter == 0 && format_of_records(profile) >= 5);
-    return counter == 1 && profile->general >= 4 && !(profile->flags & UPMU_SIM_AAK100) &&
-           (sim->cpu[index].select[1] & 0xffffu) == 0x01c0;
+    if (is_architectural(sim, index))
+        return sim_is_fixed(counter) ? sim_extended(profile, 5, 3) >> (counter - UPMU_SIM_FIXED) & 1u
+                                     : sim_extended(profile, 5, 1) >> counter & 1u;
+    if (sim_is_fixed(counter))
+        return counter == UPMU_SIM_FIXED;
+    if (counter >= 8 || !((unsigned)profile->reduced >> counter & 1u))
+        return false;
+    return counter != 1 || profile->capabilities & SIM_CAP_BASELINE ||
+           (sim->cpu[index].select[counter] & 0xffffu) == 0x01c0;
 }
 
 bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile)
@@ -377,18 +398,30 @@ bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile)
     return false;
 }
 
+/* Does a general counter count 03H/82H, beside which alone some CPUs measure loads (UPMU_SIM_LOADS_AUX)? */
+static bool helps_loads(const struct upmu_sim *sim, unsigned index)
+{
+    for (unsigned i = 0; i < sim_is(sim, index)->general; i++)
+        if ((sim->cpu[index].select[i] & 0xffffu) == 0x8203 && upmu_sim_intel_runs(sim, index, i))
+            return true;
+    return false;
+}
+
 /*
- * Does a counter with PEBS measure loads or stores without the bit that lets it? Before the baseline load latency of
- * general counter n needs bit 32 + n of PEBS_ENABLE, and stores with their data on counter 3 need bit 63.
+ * Does a counter with PEBS measure loads or stores without what lets it? Before the baseline load latency of general
+ * counter n needs bit 32 + n of PEBS_ENABLE, and stores with their data on counter 3 need bit 63. Later, on some CPUs,
+ * load latency needs the event 03H/82H.
  */
 static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
     uint64_t code, wanted = 0;
 
-    if (sim_is_fixed(counter) || profile->capabilities & SIM_CAP_BASELINE || is_architectural(sim, index))
+    if (sim_is_fixed(counter))
         return false;
     code = sim->cpu[index].select[counter] & 0xffffu;
+    if (profile->capabilities & SIM_CAP_BASELINE)
+        return profile->flags & UPMU_SIM_LOADS_AUX && code == 0x01cd && !helps_loads(sim, index);
     if (upmu_sim_pebs_has_latency(profile) && code == (profile->flags & UPMU_SIM_AAK100 ? 0x100bu : 0x01cdu))
         wanted = SIM_BIT(32u + counter);
     if (profile->flags & UPMU_SIM_PRECISE_STORE && counter == 3 && code == 0x02cd)
@@ -401,14 +434,16 @@ bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned count
     const uint64_t wrong = SIM_SELECT_INT | SIM_SELECT_ANY | SIM_SELECT_EDGE;
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    if (!has_pebs(sim, index, counter))
+    if (!upmu_sim_pebs_stores(sim, index, counter))
         return false;
     if (upmu_sim_intel_config(sim, index, counter) & wrong && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_SELECT))
         upmu_sim_violate(sim, "a counter with PEBS has INT, ANY or EDGE set", SIM_MSR_PEBS_ENABLE, counter);
     if (lacks_measure(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_LATENCY))
-        upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE", SIM_MSR_PEBS_ENABLE,
-                         counter);
+        upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE, or 03H/82H",
+                         SIM_MSR_PEBS_ENABLE, counter);
     cpu->counter[counter].pebs = PEBS_ARMED;
+    if (sim_on(sim, UPMU_SIM_RULE_PEBS_SHOWS))
+        cpu->status |= sim_global_bit(counter);
     if (is_reduced(sim, index, counter) || !sim_on(sim, UPMU_SIM_RULE_PEBS_ARMS))
         upmu_sim_pebs_count(sim, index, counter);
     return true;
@@ -473,7 +508,8 @@ static void reload_after_record(struct upmu_sim *sim, unsigned index, unsigned c
         value = (uint64_t)(int64_t)(int32_t)(uint32_t)cpu->reload[counter][1];
     else if (!read_area(sim, index, reset_offset(sim_is(sim, index), counter), &value))
         return;
-    cpu->counter[counter].value = value & sim_width_mask(sim_is(sim, index), counter);
+    value &= sim_width_mask(sim_is(sim, index), counter);
+    cpu->counter[counter].value = upmu_sim_intel_period(sim, index, counter, SIM_MSR_DS_AREA, value);
 }
 
 /* The buffer has as many bytes as its threshold, or more: show it in the status, freeze, and request an interrupt. */
@@ -520,7 +556,10 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     return true;
 }
 
-/* Store an architectural record. Returns false if the buffer has no room; PEBS_INDEX then says so. */
+/*
+ * Store an architectural record. Returns false if the buffer has no room; PEBS_INDEX then says so, and until software
+ * clears that bit no record is stored.
+ */
 static bool store_by_index(struct upmu_sim *sim, unsigned index, unsigned counter, const struct pebs_event *event)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -530,7 +569,7 @@ static bool store_by_index(struct upmu_sim *sim, unsigned index, unsigned counte
     uint64_t offset = cpu->pebs_base[1] & INDEX_OFFSET;
     struct pebs_store store = {sim, index, (cpu->pebs_base[0] & ~UINT64_C(0xfff)) + offset, true};
 
-    if (offset + bytes > size && sim_on(sim, UPMU_SIM_RULE_PEBS_FULL)) {
+    if ((offset + bytes > size || cpu->pebs_base[1] & INDEX_FULL) && sim_on(sim, UPMU_SIM_RULE_PEBS_FULL)) {
         cpu->pebs_base[1] |= INDEX_FULL;
         return false;
     }
@@ -544,10 +583,13 @@ static bool store_by_index(struct upmu_sim *sim, unsigned index, unsigned counte
     return true;
 }
 
-/* Store the record of a counter that has had its event. A record that is not stored reloads no counter. */
+/*
+ * Store the record of a counter that has had its event, and clear the counter's status bit. A record that is not stored
+ * reloads no counter and clears no bit: the hardware skips such a record entirely (SDM vol 3 18.4.2).
+ */
 static void store_record(struct upmu_sim *sim, unsigned index, unsigned counter, struct pebs_event *event)
 {
-    uint64_t shared = sim_global_bit(counter);
+    uint64_t shared = sim_global_bit(counter), shown;
     bool stored;
 
     event->counters = named_counters(sim, index, counter);
@@ -555,8 +597,11 @@ static void store_record(struct upmu_sim *sim, unsigned index, unsigned counter,
         shared = waiting_counters(sim, index);
     if (sim->cpu[index].guest && !is_architectural(sim, index) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_GUEST))
         upmu_sim_violate(sim, "a record is stored by a linear address while a guest runs", SIM_MSR_DS_AREA, counter);
+    shown = sim_on(sim, UPMU_SIM_RULE_PEBS_SHOWS) ? sim->cpu[index].status & shared : 0;
+    sim->cpu[index].status &= ~shown;
     stored = is_architectural(sim, index) ? store_by_index(sim, index, counter, event)
                                           : store_in_area(sim, index, counter, event);
+    sim->cpu[index].status |= stored ? 0 : shown;
     sim->cpu[index].pebs_records += stored ? 1u : 0u;
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
         if (!(shared & sim_global_bit(i)))
@@ -583,12 +628,11 @@ void upmu_sim_pebs_store(struct upmu_sim *sim, unsigned index, const struct upmu
 void upmu_sim_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    uint64_t cleared = cpu->pebs_enable & ~value;
+    uint64_t cleared = cpu->pebs_enable & ~value & upmu_sim_pebs_counters(sim_is(sim, index));
 
     cpu->pebs_enable = value;
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-        if (!(cleared & sim_global_bit(i)) || !sim_has_counter(sim_is(sim, index), i) ||
-            (sim_is_fixed(i) && !(sim_is(sim, index)->capabilities & SIM_CAP_BASELINE)))
+        if (!(cleared & sim_global_bit(i)))
             continue;
         cpu->counter[i].pebs = PEBS_NONE;
         /* Linux core.c intel_pmu_disable_event: an interrupt without a record comes if the counter still runs. */

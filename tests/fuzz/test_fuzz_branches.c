@@ -16,9 +16,10 @@
 #define FILL 0x5a
 
 static const char *const profiles[] = {
-    "core2", "silvermont",    "nehalem", "sandybridge", "haswell_smt",    "broadwell",
-    "knl",   "goldmont_plus", "skylake", "icelake",     "sapphirerapids", "adl_e",
-    "zen4",  "zen3",          "p6",      "yonah",       "counts_nothing", "tremont"};
+    "core2",    "silvermont",    "nehalem", "sandybridge", "haswell_smt",    "broadwell",
+    "knl",      "goldmont_plus", "skylake", "icelake",     "sapphirerapids", "adl_e",
+    "zen4",     "zen3",          "p6",      "yonah",       "counts_nothing", "tremont",
+    "goldmont", "haswell_notsx"};
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
 /* First registers of the stacks, and the distance between entries. */

@@ -17,9 +17,10 @@
 
 static const char *const all_profiles[] = {
     "p6", "pentium_m", "yonah", "version1", "core2", "merom_early", "bonnell_odd", "nehalem", "westmere", "sandybridge",
-    "ivb_smtoff", "haswell_smt", "broadwell", "skylake", "skylake_nofw", "skylake_smtoff", "skylake_tfa", "silvermont",
-    "knl", "goldmont_plus", "tremont", "rkl_es", "icelake", "sapphirerapids", "adl_p", "adl_e", "rpl_p", "mtl_p",
-    "mtl_e", "arl_h_p", "lnl_p", "lnl_e", "ptl_p", "everything", "hypervisor_v2_nofixed"};
+    "ivb_smtoff", "haswell_smt", "haswell_notsx", "broadwell", "skylake", "skylake_nofw", "skylake_smtoff",
+    "skylake_tfa", "silvermont", "knl", "goldmont", "goldmont_plus", "tremont", "rkl_es", "icelake", "sapphirerapids",
+    "adl_p", "adl_e", "rpl_p", "mtl_p", "mtl_e", "arl_h_p", "lnl_p", "lnl_e", "ptl_p", "ptl_e", "everything",
+    "hypervisor_v2_nofixed"};
 #define PROFILES (sizeof all_profiles / sizeof all_profiles[0])
 
 static uint32_t counters_on(const struct upmu_pmu *pmu, const char *text)

@@ -202,24 +202,28 @@ static void check_branches(const uint8_t *entries, unsigned count, unsigned take
     }
 }
 
-/* Counters 1 and 2 and fixed 0 stand still with these values. */
+/* Counters 1 and 2 and fixed 0 and 3 stand still with these values. */
 static void set_counters(void)
 {
     wr(0x4c2, 0x1111);
     wr(0x4c3, 0x2222);
     wr(0x309, 0x3333);
+    if (f.sim.profile->fixed > 3)
+        wr(0x30c, 0x4444);
 }
 
 static void check_counters(const uint8_t *group, bool values, bool metrics)
 {
     const uint8_t *value = group + layout_find(&layouts, "counters", "values")->offset;
-    static const uint64_t expected[] = {0x1111, 0x2222, 0x3333};
+    static const uint64_t expected[] = {0x1111, 0x2222, 0x3333, 0x4444};
 
     assert_int_equal(layout_get(&layouts, group, "counters", "general"), values ? 6 : 0);
-    assert_int_equal(layout_get(&layouts, group, "counters", "fixed"), values ? 1 : 0);
+    assert_int_equal(layout_get(&layouts, group, "counters", "fixed"), values ? 9 : 0);
     assert_int_equal(layout_get(&layouts, group, "counters", "metrics"), metrics ? 3 : 0);
-    for (unsigned i = 0; values && i < 3; i++, value += 8)
+    for (unsigned i = 0; values && i < 4; i++, value += 8)
         assert_memory_equal(value, &expected[i], 8);
+    if (metrics)
+        assert_memory_equal(value, &expected[3], 8);
     if (metrics)
         assert_memory_equal(value + 8, &(uint64_t){UINT64_C(0x40302010)}, 8);
 }
@@ -244,7 +248,7 @@ static void adaptive_records_have_their_groups(void **state)
         set_counters();
         if (groups & 32)
             wr(0x329, 0x40302010);
-        wr(0x3f2, groups | 6u << 24 | (groups & 16 ? UINT64_C(1) << 48 | UINT64_C(6) << 32 : 0));
+        wr(0x3f2, groups | 6u << 24 | (groups & 16 ? UINT64_C(9) << 48 | UINT64_C(6) << 32 : 0));
         wr(0x4c4, UINT64_C(0xfffffffffff0));
         wr(0x189, UINT64_C(0x4004300c0));
         wr(0x3f1, 8);
@@ -258,7 +262,7 @@ static void adaptive_records_have_their_groups(void **state)
         assert_int_equal(layout_get(&layouts, f.buffer, "basic", "counters"), 8, turn);
         assert_int_equal(layout_get(&layouts, f.buffer, "basic", "tsc"), 1017, turn);
         assert_int_equal(layout_get(&layouts, f.buffer, "basic", "retire"),
-                         f.sim.profile->capabilities >> 17 & 1 ? 0x77 : 0, turn);
+                         f.sim.profile->capabilities >> 17 & 1 ? 0x77 : 0x5a5a, turn);
         if (groups & 1) {
             check_memory(f.buffer + at, "memory", 16);
             at += layout_size(&layouts, "memory");
@@ -274,7 +278,7 @@ static void adaptive_records_have_their_groups(void **state)
         }
         if (groups & 0x30) {
             check_counters(f.buffer + at, groups & 16, groups & 32);
-            at += 16u + (groups & 16 ? 24u : 0u) + (groups & 32 ? 16u : 0u);
+            at += 16u + (groups & 16 ? 32u : 0u) + (groups & 32 ? 16u : 0u);
         }
         assert_int_equal(at, area_word(40) - BUFFER, turn);
         assert_int_equal(read_record(0, at).bytes, at, turn);
@@ -303,6 +307,7 @@ static void architectural_records_have_their_groups(void **state)
         for (unsigned i = 1; i < 3; i++)
             wr(0x1903 + 4 * i, UINT64_C(1) << 35);
         wr(0x1983, UINT64_C(1) << 35);
+        wr(0x198f, UINT64_C(1) << 35);
         wr(0x190f, config | 0xfffffff0);
         wr(0x4c4, UINT64_C(0xfffffffffff0));
         wr(0x189, 0x4300c0);
@@ -335,8 +340,8 @@ static void architectural_records_have_their_groups(void **state)
             const unsigned general = turn >> 4 & 1, fixed = turn >> 5 & 1;
 
             assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "general"), general ? 6 : 0, turn);
-            assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "fixed"), fixed, turn);
-            at += 16u + 16u * general + 8u * fixed + (turn >> 6 & 1 ? 16u : 0u);
+            assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "fixed"), 9 * fixed, turn);
+            at += 16u + 16u * general + 16u * fixed + (turn >> 6 & 1 ? 16u : 0u);
         }
         assert_int_equal((at + 15u) & ~15u, record.bytes, turn);
         no_violation();
@@ -402,8 +407,11 @@ static void handler(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
     wr(0x38f, 0);
     f.port->pmi_rearm(f.port->context);
     status = rd(0x38e);
-    /* A record that was stored while an interrupt was on its way has one of its own: the buffer may be empty then. */
-    assert_int_equal(status & ~(UINT64_C(1) << 62), 0);
+    /*
+     * A record that was stored while an interrupt was on its way has one of its own: the buffer may be empty then.
+     * Counters that are armed show their bits.
+     */
+    assert_int_equal(status & ~(UINT64_C(1) << 62 | 0xfu), 0);
     drain();
     wr(0x390, status);
     wr(0x38f, global);
