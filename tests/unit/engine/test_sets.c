@@ -104,7 +104,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
  */
 static void sets_without_a_switch_never_switch(void **state)
 {
-    const struct upmu_sampling every_100 = {.period = 100};
+    const struct upmu_sampling every_100 = {.period = 100, .switch_after = 2};
     struct host f;
 
     (void)state;
