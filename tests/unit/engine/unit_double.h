@@ -41,6 +41,10 @@ struct unit_double {
     struct upmu_cpu_place place[UPMU_SIM_CPUS];
     unsigned writes, reads, maps, unmaps;
     unsigned resets[8], reset_count;   /* values of box control with a reset bit */
+    struct {
+        unsigned offset;
+        uint64_t value;
+    } written[8]; /* the first writes */
     unsigned writer[DOUBLE_BOXES];     /* 1 + the CPU that wrote last */
     unsigned fail_at;                  /* 1: the next access faults, and so on; 0: none */
     unsigned slow_ns;                  /* each access takes so long */
@@ -142,6 +146,10 @@ static void double_note_write(unsigned box, unsigned offset, uint64_t value)
 {
     unsigned cpu = doubled->host.sim.current + 1u;
 
+    if (doubled->writes < 8) {
+        doubled->written[doubled->writes].offset = offset;
+        doubled->written[doubled->writes].value = value;
+    }
     doubled->writes++;
     /* (Until it is told, a unit has one writer.) */
     assert_true(!doubled->writer[box] || doubled->writer[box] == cpu, box);
