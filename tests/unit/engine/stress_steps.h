@@ -455,7 +455,7 @@ static void write_count(struct stress_session *session)
     (void)CALL(upmu_set_write(set->set, e, value), NEVER);
     kind->low += value - event->low;
     kind->high += value - event->low;
-    event->low = event->begin = value;
+    event->low = event->begin = event->written = value;
     event->enabled_ns = event->running_ns = event->enabled[0] = event->running[0] = 0;
     event->enabled[1] = event->running[1] = s.sim.now_ns - begun_ns;
     s.quiet = true;
