@@ -113,7 +113,7 @@ static void check_alive(struct rig *rig, unsigned index)
 {
     bool hit = rig->fault_hit, failed = rig->failed;
 
-    /* (Whose work it is.) */
+    /* What executes is of the session's thread. */
     if (rig->user)
         rig->thread_on = rig->duty[index].thread - 1u;
     look_alive(rig, index);

@@ -86,7 +86,7 @@ static void set_up(const char *profile, uint32_t first_counter)
         assert_int_equal(upmu_session_format(session, &masks, NULL, 0), UPMU_OK);
         assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK, i);
         host_begin(&host, session);
-        /* (Negative, so that the handler does not take it for an overflow.) */
+        /* Negative, so that the handler does not take it for an overflow. */
         upmu_sim_poke(&host.sim, 0, first_counter + session->set.tally[1].counter, UINT64_C(1) << 47);
     }
     masked[0] = masked[1] = 0;

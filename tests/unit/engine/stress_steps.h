@@ -96,7 +96,7 @@ static void happen(unsigned most, bool user)
     const uint8_t *codes = silicon_is_amd() ? amd_codes : intel_codes;
     struct upmu_sim_burst burst = {.user = user, .ip = user ? 0x1000 : UPMU_SIM_KERNEL_IP, .ip_step = 1};
 
-    /* (One draw a statement: the order of others is the compiler's.) */
+    /* One draw a statement: the order of others is the compiler's. */
     burst.instructions = draw(most) + 1;
     burst.ref_cycles = draw(most);
     burst.branches = draw(most);

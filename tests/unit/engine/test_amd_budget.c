@@ -230,7 +230,7 @@ static void a_stop_never_polls(void **state)
         }
 }
 
-/* Nor where an overflow has just happened whose interrupt is still on its way. */
+/* A stop waits no more where an overflow has just happened whose interrupt is still on its way. */
 static void a_stop_does_not_wait_for_a_late_interrupt(void **state)
 {
     (void)state;

@@ -189,7 +189,7 @@ static void on_cpu(struct fixture *f, struct upmu_session *session)
     did(f, upmu_session_start(session));
 }
 
-/* It is closed, and its memory is used for something else. */
+/* The session is closed, and its memory is used for something else. */
 static void closed(struct fixture *f)
 {
     assert_int_equal(f->session->state, UPMU_SESSION_CLOSED);
@@ -500,7 +500,7 @@ static void static_on_a_cpu(struct fixture *f)
     close_it(f);
 }
 
-/* It does not share: it waits because a session of the CPU has all counters. */
+/* The session does not share, and waits because all counters are reserved. */
 static void on_a_thread_that_waits(struct fixture *f)
 {
     furnish(f, 100);
@@ -764,7 +764,7 @@ static void the_latter_of_two_units(struct fixture *f, const struct outside *whe
     close_unit(f, UNIT, &f->unit);
 }
 
-/* It is used for something else, and the CPU goes on without. */
+/* The work area is used for something else, and the CPU goes on without one. */
 static void lose_work(struct fixture *f, unsigned i)
 {
     upmu_sim_switch_cpu(&f->sim, i);
@@ -783,7 +783,7 @@ static void lose_cpu(struct fixture *f, unsigned i)
     upmu_sim_switch_cpu(&f->sim, !i);
 }
 
-/* It is driven by another one, or it sleeps. */
+/* The unit is driven by another CPU then, or sleeps. */
 static void the_cpu_of_a_unit(struct fixture *f, const struct outside *where)
 {
     unsigned i;
@@ -1086,7 +1086,7 @@ static void nothing_points_to_what_is_closed(void **state)
             live(&lives[i], profiles[p], 0);
 }
 
-/* Nor where a register has faulted on the way: at every access, or in a slow build at some. */
+/* A register faults on the way: at every access, or in a slow build at some. */
 #if defined(__SANITIZE_ADDRESS__)
 #define FAULT_STEP 7
 #else

@@ -808,7 +808,7 @@ static void two_events_that_end_a_set_in_one_interrupt_end_it_once(void **state)
         assert_int_equal(host.session.active->number, i % 2, i);
         for (; host.session.active->number == i % 2 && done < 3000; done += 10)
             host_run(&host, 10);
-        assert_in_range(done, 1000, 1100); /* (the interrupt is late) */
+        assert_in_range(done, 1000, 1100); /* the interrupt is late */
     }
     host_end(&host);
 }

@@ -104,7 +104,7 @@ static void sweep_faults(const char *machine, struct upmu_sim_unit *unit, unsign
             fail();
         }
         host.sim.fault_at = 0;
-        /* (what could not be closed because of the fault is closed now, or was) */
+        /* what could not be closed because of the fault is closed now, or was */
         (void)!upmu_session_close(&host.session[0]);
         (void)!upmu_unit_close(&host.unit[0]);
         if (!script(unit, info, boxes) || !good) {
@@ -258,7 +258,7 @@ static bool vanish_while_it_counts(struct upmu_sim_unit *unit)
     assert_int_equal(uncore_value(session, 0), 100);
     unit->absent = true;
     status = upmu_set_read(&session->set, 0, 1, &count);
-    /* (Where another function is left, it reads 0: as one that was reset.) */
+    /* Where another function is left, it reads 0: as one that was reset. */
     if (status != UPMU_OK || count.value != 100 || count.quality != UPMU_QUALITY_PARTIAL) {
         print_error("%s: %s: gone, and read as %llx with status %d\n", host.uncore.machine->name, unit->type->name,
                     (unsigned long long)count.value, (int)status);

@@ -408,7 +408,7 @@ static void share_boxes(unsigned boxes)
 
         (void)OK(upmu_set_read(&host.session[i / events].set, i % events, 1, &count));
         raw += count.raw;
-        /* (an estimate of events that come evenly: within a slot of the truth) */
+        /* an estimate of events that come evenly: within a slot of the truth */
         if (count.value < (1000u + i) * 50 || count.value > (1000u + i) * 70) {
             print_error("%s: %s: %llu of %u\n", machine, unit->type->name, (unsigned long long)count.value,
                         (1000u + i) * 60);

@@ -242,7 +242,7 @@ static void a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached(void **state)
     run_one(UPMU_SPACE_PCI, 2, 3);
     double_steps(10);
     reached = 0;
-    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* (no CPU can take it) */
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* no CPU can take it */
     assert_null(d.unit.meter.cpu);
     assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_ERR_WRONG_CPU);
     assert_null(d.unit.meter.cpu);
@@ -279,7 +279,7 @@ static void of_many_cpus_the_best_are_listed(void **state)
         }
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
         assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
-        d.host.cpu[0].units = NULL; /* (it drives no more than the others) */
+        d.host.cpu[0].units = NULL; /* CPU 0 drives no more units than the others */
         upmu_unit_ask(&d.unit, &facts);
         assert_int_equal(facts.allowed_count, UPMU_UNIT_CPUS);
         for (unsigned i = 0; i < UPMU_UNIT_CPUS; i++)
@@ -461,7 +461,7 @@ static void a_count_goes_on_without_a_box_that_vanishes(void **state)
                 assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
                 assert_int_equal(count_of(&d.host.session).raw, seen);
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
-                /* (It keeps what it has.) */
+                /* The box that is gone keeps what it has. */
                 assert_int_equal(upmu_unit_close(&d.unit), gates[i] == UPMU_UNIT_FREE ? UPMU_OK : UPMU_ERR_PORT, i);
                 d.gone = 0;
                 assert_idle(1u << 3);

@@ -946,7 +946,7 @@ static void a_unit_whose_heir_cannot_be_reached_sleeps(void **state)
     assert_int_equal(value_of(&d.host.session, 0), 120);
 }
 
-/* So many calls go to other CPUs. */
+/* How many calls go to other CPUs. */
 static unsigned calls_left;
 static bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*work)(void *argument), void *argument);
 
