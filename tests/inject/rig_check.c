@@ -25,8 +25,8 @@ static void check_counts(struct rig *rig, unsigned index)
                   value, (unsigned long long)rig_possible(duty, k));
         /* Also after a fault a count that lacks something says so. */
         if (duty->marred && counts[k].quality == UPMU_QUALITY_EXACT && !duty->late)
-            RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu and is exact, certain are %llu", index,
-                      k, value, (unsigned long long)duty->certain[k]);
+            RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu and is exact, certain are %llu",
+                      index, k, value, (unsigned long long)duty->certain[k]);
         if (duty->marred)
             continue;
         RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu, certain are %llu", index, k, value,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of a register in an interrupt, in a stop and in a sleep: counts and samples are all that there was, a gate that
- * stays open is told, and the CPU sleeps.
+ * Faults of a register in an interrupt, in a stop and in a sleep: counts and samples are all that there was, a gate
+ * that stays open is told, and the CPU sleeps.
  */
 #include <upmu/ibs.h>
 #include <upmu/session.h>

@@ -369,7 +369,7 @@ static void a_host_that_is_not_what_it_says_is_refused(void **state)
     }
 }
 
-/* Each call of a session's life fails once: an error, and of the counts the round in which it failed is lost at most. */
+/* Each call of a session's life fails once: an error, and a count lacks the round in which it failed at most. */
 static void a_call_that_fails_loses_no_count(void **state)
 {
     (void)state;
