@@ -69,7 +69,7 @@ static void on_trap(int number, siginfo_t *info, void *where)
     }
     child = true;
     stepping = false;
-    signal(SIGSEGV, SIG_DFL); /* (cmocka's handler would go on with the next test) */
+    signal(SIGSEGV, SIG_DFL); /* cmocka's handler would go on with the next test */
     FLAGS_OF(context) &= ~TRAP_FLAG;
     between();
 }

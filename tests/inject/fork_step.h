@@ -33,7 +33,7 @@ void fork_step_begin(bool (*wanted)(uintptr_t ip), void (*act)(void));
 /* No steps any more.  True: this is a child, and `act` was done. */
 bool fork_step_end(void);
 
-/* So often it was asked about this instruction before, in this call: loops are long. */
+/* How often `wanted` was asked about this instruction before, in this call: loops are long. */
 unsigned fork_step_times(uintptr_t ip);
 
 #endif

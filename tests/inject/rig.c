@@ -289,6 +289,22 @@ static bool ends_by_fault(struct rig *rig, struct rig_duty *duty)
     return true;
 }
 
+/* A session that a fault has stopped in this burst, perhaps in the middle, is certain of nothing that it did. */
+static void take_back(struct rig *rig, uint64_t instructions)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        struct rig_duty *duty = &rig->duty[i];
+
+        if (!ends_by_fault(rig, duty))
+            continue;
+        for (unsigned k = 0; k < duty->events; k++) {
+            uint64_t amount = rig_amount(duty->kind[k], instructions);
+
+            duty->certain[k] -= duty->certain[k] < amount ? duty->certain[k] : amount;
+        }
+    }
+}
+
 static void burst(struct rig *rig, uint64_t instructions)
 {
     bool counts = !rig->user || !(rig->inside || rig->in_handler);
@@ -331,13 +347,7 @@ static void burst(struct rig *rig, uint64_t instructions)
     }
     rig_account(rig);
     upmu_sim_events(&rig->sim, &work);
-    for (unsigned i = 0; i < RIG_DUTIES; i++)
-        if (ends_by_fault(rig, &rig->duty[i]))
-            for (unsigned k = 0; k < rig->duty[i].events; k++) /* in the middle of this burst, perhaps */
-                rig->duty[i].certain[k] -=
-                    rig->duty[i].certain[k] < rig_amount(rig->duty[i].kind[k], instructions)
-                        ? rig->duty[i].certain[k]
-                        : rig_amount(rig->duty[i].kind[k], instructions);
+    take_back(rig, instructions);
     rig->tags[cpu][0] += rig_amount(RIG_TAGGED, instructions);
     rig->tags[cpu][1] += rig_amount(RIG_REPLAYED, instructions);
     account_counts(rig);
@@ -476,6 +486,7 @@ static void inject_early(struct rig *rig)
         return;
     rig->in_handler++;
     note_fault(rig, rig->order.at);
+    take_back(rig, RIG_UNIT);
     rig->in_handler--;
 }
 

@@ -23,6 +23,10 @@ static void check_counts(struct rig *rig, unsigned index)
 
         RIG_CHECK(rig, value <= rig_possible(duty, k), "session %u event %u has %llu, possible are %llu", index, k,
                   value, (unsigned long long)rig_possible(duty, k));
+        /* Also after a fault a count that lacks something says so. */
+        if (duty->marred && counts[k].quality == UPMU_QUALITY_EXACT && !duty->late)
+            RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu and is exact, certain are %llu",
+                      index, k, value, (unsigned long long)duty->certain[k]);
         if (duty->marred)
             continue;
         RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu, certain are %llu", index, k, value,
@@ -109,7 +113,7 @@ static void check_alive(struct rig *rig, unsigned index)
 {
     bool hit = rig->fault_hit, failed = rig->failed;
 
-    /* (Whose work it is.) */
+    /* What executes is of the session's thread. */
     if (rig->user)
         rig->thread_on = rig->duty[index].thread - 1u;
     look_alive(rig, index);

@@ -354,7 +354,7 @@ static void switches_a_sampled_program(struct rig *rig)
     switch_programs(rig, "branches:u,instructions:u", "instructions:u,branches:u");
 }
 
-/* The same with switches by overflow: handlers switch the sets, and calls those that handlers leave. */
+/* Sets that switch by overflow: handlers switch them, and calls switch those that handlers leave. */
 static void give_way(struct rig *rig, bool beside)
 {
     rig_cpu_init(rig, 0);

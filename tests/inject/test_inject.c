@@ -235,10 +235,10 @@ static void sweep_all(void **state)
 
             if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]))
                 continue;
-            /* (Where nothing flags an overflow, its interrupt and the fault may both be lost.) */
+            /* Where nothing flags an overflow, its interrupt and the fault may both be lost. */
             if (early && variants[v].unflagged)
                 continue;
-            /* (In slow builds each pair has one of the three kinds, in turn: each ends with a whole run without.) */
+            /* In slow builds each pair has one of the three kinds, in turn: each ends with a whole run without. */
             pair++;
             if (!one || pair % 3 == 0)
                 bad += sweep(task->scenario, order, stride, phase++, 2);
@@ -252,6 +252,7 @@ static void sweep_all(void **state)
             order.early = 1 + phase % 8;
             bad += sweep(task->scenario, order, 8 * stride, phase++, 2);
         }
+    assert_compare(pair, >, 0);
     if (bad)
         fail_msg("%u runs failed", bad);
 }
@@ -259,16 +260,19 @@ static void sweep_all(void **state)
 static void nothing_injected(void **state)
 {
     const struct task *task = *state;
-    unsigned bad = 0;
+    unsigned bad = 0, played = 0;
 
     for (unsigned p = 0; p < PROFILES; p++)
         for (unsigned v = 0; v < VARIANTS; v++) {
             struct rig_order order = {
                 .scenario = task->scenario->name, .profile = profiles[p], .variant = &variants[v]};
 
-            if (combined(p, v) && applies(task->scenario, profiles[p], &variants[v]))
-                bad += play(task->scenario, &order) ? 0u : 1u;
+            if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]))
+                continue;
+            played++;
+            bad += play(task->scenario, &order) ? 0u : 1u;
         }
+    assert_compare(played, >, 0);
     if (bad)
         fail_msg("%u runs failed", bad);
 }

@@ -98,7 +98,7 @@ static void enter_now(void)
 
     (void)!(way->page ? upmu_pv_enter(&vcpu, &entry) : upmu_guest_enter(&nest.vcpu, &entry));
     nest.injected += entry.inject != UPMU_GUEST_INJECT_NONE;
-    if (way->by_hardware) { /* (the VMCS has both before the entry) */
+    if (way->by_hardware) { /* the VMCS has both before the entry */
         uintptr_t irqs = nest.host.sim.port.irq_save(nest.host.sim.port.context);
 
         host_gate = upmu_cpu_gate_value(&nest.host.cpu[0], UPMU_WORLD_HOST);

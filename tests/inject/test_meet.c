@@ -90,7 +90,7 @@ static const struct meeting {
 static struct upmu_sim sim;
 static struct upmu_machine machine;
 static struct upmu_cpu cpus[3];
-static struct upmu_thread thread, idle, busy; /* (The last is on CPU 2, where `thread` moves to.) */
+static struct upmu_thread thread, idle, busy; /* the last is on CPU 2, where `thread` moves to */
 static struct upmu_session of_busy;
 static struct upmu_session *sessions[SESSIONS];
 static struct upmu_user_page *page;

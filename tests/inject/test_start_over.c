@@ -9,6 +9,7 @@
  * ends the call.  Each instruction is taken once.  x86 with Linux only.
  */
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/common/host.h"
@@ -21,6 +22,7 @@ static struct host host;
 static struct upmu_port hooks; /* the model's own */
 static unsigned stride;
 static unsigned masked[2]; /* how often each session was masked, in this process */
+static unsigned *between;  /* [session]: children of the call in which it was masked; shared with them */
 static volatile bool in_model; /* its instructions are not the library's */
 
 static void look(bool condition, const char *what)
@@ -84,7 +86,7 @@ static void set_up(const char *profile, uint32_t first_counter)
         assert_int_equal(upmu_session_format(session, &masks, NULL, 0), UPMU_OK);
         assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK, i);
         host_begin(&host, session);
-        /* (Negative, so that the handler does not take it for an overflow.) */
+        /* Negative, so that the handler does not take it for an overflow. */
         upmu_sim_poke(&host.sim, 0, first_counter + session->set.tally[1].counter, UINT64_C(1) << 47);
     }
     masked[0] = masked[1] = 0;
@@ -97,6 +99,7 @@ static void both_are_as_the_handler_left_them(enum upmu_status changed)
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_session *session = &host.sessions[i];
 
+        between[i] += masked[i] != 0;
         look(session->state == (masked[i] ? UPMU_SESSION_MASKED : UPMU_SESSION_RUNNING),
              "a session was masked and runs, or was not masked and does not run");
         look(upmu_session_restart(session) == UPMU_OK, "restart");
@@ -116,6 +119,7 @@ static void a_session_that_a_handler_masks_in_a_start_over_is_settled(void **sta
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
         enum upmu_status status;
 
+        between[0] = between[1] = 0;
         set_up(profiles[p], p ? 0xc0010004 : 0xc1);
         fork_step_begin(is_new, take_overflows);
         status = upmu_cpu_changed(&host.cpu[0]);
@@ -126,6 +130,7 @@ static void a_session_that_a_handler_masks_in_a_start_over_is_settled(void **sta
         if (fork_step.failed)
             fail_msg("%s: instruction %u of upmu_cpu_changed()", profiles[p], fork_step.instructions);
         assert_compare(fork_step.instructions, >, 100);
+        assert_true(between[0] && between[1], p);
         host_end(&host);
     }
 }
@@ -136,6 +141,9 @@ int main(void)
         cmocka_unit_test(a_session_that_a_handler_masks_in_a_start_over_is_settled),
     };
 
+    between = mmap(NULL, 2 * sizeof *between, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (between == MAP_FAILED)
+        return 1;
     stride = share_step(1, 29);
     setvbuf(stdout, NULL, _IOLBF, 0);
     return cmocka_run_group_tests_name("start over", tests, NULL, NULL);

@@ -174,7 +174,7 @@ static unsigned char other_stack[0x8000];
 static char *stack_low, *stack_high; /* what is copied */
 static ucontext_t resume, restorer;
 
-/* (Not memcpy: what checks addresses knows what is between variables.) */
+/* Not memcpy: what checks addresses knows what is between variables. */
 __attribute__((no_sanitize("address"))) static void copy_stack(volatile uint64_t *to, const volatile uint64_t *from)
 {
     for (size_t i = 0; i < (size_t)(stack_high - stack_low) / sizeof *to; i++)

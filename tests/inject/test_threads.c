@@ -49,6 +49,7 @@ static struct {
     bool done[2];
     unsigned in_handler;
     uint64_t ran[2];      /* instructions while the session certainly ran */
+    uint64_t ran_beside[2];
     uint64_t possible[2]; /* between entering a start and leaving its stop */
     uint64_t retired[2];
     unsigned refused; /* starts that had to wait for the other's counters */
@@ -202,6 +203,7 @@ static void one_round(unsigned cpu)
     work(cpu, 700, true);
     if (parts[cpu].second && started(&t.beside[cpu])) {
         work(cpu, 300, true);
+        t.ran_beside[cpu] += 300;
         if (upmu_session_stop(&t.beside[cpu]) != UPMU_OK)
             fails("stop of the second session", 0, 1);
     }
@@ -272,6 +274,20 @@ static void set_up(const char *profile)
     t.sim.port.clock_ns = thread_clock_ns;
 }
 
+/* What each event of a session's list makes of this many instructions: none happen while a call starts or stops it. */
+static void check_events(const struct upmu_session *session, const char *list, uint64_t instructions)
+{
+    for (unsigned i = 0; i < session->set.count; i++) {
+        uint64_t expected = !strncmp(list, "cycles", 6)     ? 2 * instructions
+                            : !strncmp(list, "branches", 8) ? instructions / 10
+                                                            : instructions;
+
+        if (session->set.tally[i].total != expected)
+            fails(list, session->set.tally[i].total, expected);
+        list = strchr(list, ',') ? strchr(list, ',') + 1 : list;
+    }
+}
+
 /* Events of the list: the first is instructions. */
 static void check(unsigned cpu)
 {
@@ -284,6 +300,9 @@ static void check(unsigned cpu)
         fails("too few instructions", total, t.ran[cpu]);
     if (total > t.possible[cpu])
         fails("too many instructions", total, t.possible[cpu]);
+    check_events(session, parts[cpu].list, t.ran[cpu]);
+    if (parts[cpu].second)
+        check_events(&t.beside[cpu], parts[cpu].second, t.ran_beside[cpu]);
     while (upmu_ring_next(&session->ring, &sample))
         taken += 1 + sample.lost;
     if (parts[cpu].period) {

@@ -63,6 +63,7 @@ struct stress_event {
     uint64_t low; /* its count, but for what was counted inside calls since the last judgement */
     uint64_t period, random_mask;
     uint64_t begin;   /* count at the beginning of a period */
+    uint64_t written; /* the count that a write has set */
     uint64_t settled; /* samples and losses at that moment */
     uint64_t records;
     uint64_t enabled[2], running[2]; /* nanoseconds, at least and at most, since its last judgement ... */
@@ -179,7 +180,7 @@ static inline unsigned silicon_home(unsigned cpu)
     return silicon_is_p4() ? upmu_sim_p4_home(&s.sim, cpu) : cpu;
 }
 
-/* Unit, class, mask and rings of the ESCR; comparison and edge of the CCCR.  (The rings of both threads are one.) */
+/* Unit, class, mask and rings of the ESCR; comparison and edge of the CCCR.  The rings of both threads are one. */
 static inline uint64_t silicon_p4_key(unsigned cpu, unsigned counter)
 {
     uint64_t cccr = s.sim.cpu[cpu].p4.cccr[counter], escr;
@@ -341,7 +342,7 @@ static inline void judge_pass_time(uint64_t ns)
     for (unsigned i = 0; i < STRESS_SESSIONS; i++) {
         struct stress_session *session = &s.session[i];
         bool enabled = session->sets && stress_is_enabled(session);
-        /* (Of time that a suspended CPU's sessions wait nothing is said.) */
+        /* Of time that a suspended CPU's sessions wait nothing is said. */
         bool certain = !s.depth && !(enabled && !s.live[stress_place(session)]);
         bool running = session->sets && session->session.state == UPMU_SESSION_RUNNING;
 
@@ -576,7 +577,7 @@ static inline void judge_drain(struct stress_session *session)
     struct upmu_record record;
 
     while (session->sampling && upmu_ring_view(&session->session.ring, &record)) {
-        /* (A session with several sets has one sampling event.) */
+        /* A session with several sets has one sampling event. */
         for (unsigned k = 0; k < session->sets; k++)
             for (unsigned e = 0; e < session->set[k].events; e++)
                 if (session->set[k].event[e].period)
@@ -647,7 +648,19 @@ static inline void judge_event(unsigned i, struct stress_event *event, const str
         stress_fail("session %u has %llu of %s; its counters counted %llu, and %llu inside of calls", i,
                     (unsigned long long)count->raw, kind->text, (unsigned long long)event->low,
                     (unsigned long long)kind->inside);
-    /* (What had a counter for no time at all cannot be scaled.) */
+    if (count->quality == UPMU_QUALITY_EXACT &&
+        (count->value != count->raw || (!s.no_clock && count->running_ns != count->enabled_ns)))
+        stress_fail("session %u, %s: %llu is exact; its counters counted %llu, in %llu of %llu ns", i, kind->text,
+                    (unsigned long long)count->value, (unsigned long long)count->raw,
+                    (unsigned long long)count->running_ns, (unsigned long long)count->enabled_ns);
+    if (count->quality == UPMU_QUALITY_SCALED && (count->value < count->raw || count->running_ns >= count->enabled_ns))
+        stress_fail("session %u, %s: %llu is scaled; its counters counted %llu, in %llu of %llu ns", i, kind->text,
+                    (unsigned long long)count->value, (unsigned long long)count->raw,
+                    (unsigned long long)count->running_ns, (unsigned long long)count->enabled_ns);
+    if (count->quality == UPMU_QUALITY_NEVER_RAN && (count->raw != event->written || count->running_ns))
+        stress_fail("session %u, %s: never ran, and has %llu in %llu ns", i, kind->text,
+                    (unsigned long long)count->raw, (unsigned long long)count->running_ns);
+    /* What had a counter for no time at all cannot be scaled. */
     if (count->quality == UPMU_QUALITY_PARTIAL && !s.no_clock && count->running_ns)
         stress_fail("session %u, %s: its count has holes, and nothing made them", i, kind->text);
     judge_times(i, event, count);

@@ -96,7 +96,7 @@ static void happen(unsigned most, bool user)
     const uint8_t *codes = silicon_is_amd() ? amd_codes : intel_codes;
     struct upmu_sim_burst burst = {.user = user, .ip = user ? 0x1000 : UPMU_SIM_KERNEL_IP, .ip_step = 1};
 
-    /* (One draw a statement: the order of others is the compiler's.) */
+    /* One draw a statement: the order of others is the compiler's. */
     burst.instructions = draw(most) + 1;
     burst.ref_cycles = draw(most);
     burst.branches = draw(most);
@@ -455,7 +455,7 @@ static void write_count(struct stress_session *session)
     (void)CALL(upmu_set_write(set->set, e, value), NEVER);
     kind->low += value - event->low;
     kind->high += value - event->low;
-    event->low = event->begin = value;
+    event->low = event->begin = event->written = value;
     event->enabled_ns = event->running_ns = event->enabled[0] = event->running[0] = 0;
     event->enabled[1] = event->running[1] = s.sim.now_ns - begun_ns;
     s.quiet = true;

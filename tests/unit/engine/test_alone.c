@@ -98,7 +98,7 @@ static void the_second_session_of_a_cpu_is_refused(void **state)
     }
 }
 
-/* It may be set only while nothing is attached; the default is to run beside others. */
+/* "Alone" may be set only while nothing is attached; the default is to run beside others. */
 static void it_is_chosen_before_the_session_is_attached(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void sharers_leave_for_it_and_come_back(void **state)
     end();
 }
 
-/* One that shares has its turns alone, and the others theirs: none starves, and each counts what happens in its own. */
+/* A session alone that shares has turns of its own: none starves, and each counts what happens in its turns. */
 static void it_takes_turns_with_others(void **state)
 {
     static const char *const lists[] = {"branches", "branches:u", "branches:k", "branches", "branches"};

@@ -164,6 +164,9 @@ static void northbridge_counters_are_stopped(void **state)
         monitor(&p, 0, events[i % 3][0], 0, NULL);
         monitor(&p, 1, events[i % 3][1], 0, NULL);
         take_turns(&p, 2, 0);
+        for (unsigned k = 0; k < 2; k++)
+            if (strstr(events[i % 3][k], "instructions"))
+                assert_int_equal(host_value(session(&p, k), 0), 500, i, k);
         end(&p);
     }
 }
@@ -219,7 +222,7 @@ static uint64_t clock_with_interrupt(void *context)
     interrupted = NULL;
     if (p) {
         assert_int_equal(upmu_pmi_handle(&p->host.cpu[0], NULL), UPMU_PMI_HANDLED);
-        assert_int_equal(p->host.session.state, UPMU_SESSION_RUNNING); /* (no state is changed in a call) */
+        assert_int_equal(p->host.session.state, UPMU_SESSION_RUNNING); /* no state is changed in a call */
     }
     return model_clock(context);
 }

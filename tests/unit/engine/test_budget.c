@@ -8,7 +8,7 @@
 #include <upmu/set.h>
 #include "tests/common/host.h"
 
-/* A profile, as many events as it has general counters, the same for user code only, fixed events. */
+/* A profile, as many events as it has general counters, and the same for user code only. */
 struct profile {
     const char *name;
     unsigned general;

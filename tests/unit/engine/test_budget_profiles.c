@@ -201,7 +201,7 @@ static void work(struct fixture *f)
                                                       .ip_step = 4});
 }
 
-/* The same in little bits, until something interrupts. */
+/* Work in little bits, until something interrupts. */
 static void work_until_interrupt(struct fixture *f)
 {
     f->interrupts = 0;
@@ -421,7 +421,7 @@ static void one_changed(struct fixture *f)
     alternate(f, "thread switch, one changed", change_writes(f, 1), f->n + 1);
 }
 
-/* It is loaded, not read. */
+/* The counter that samples is loaded, not read. */
 static void one_samples(struct fixture *f)
 {
     if (f->interrupts_never)

@@ -22,7 +22,7 @@ struct slots {
 
 #define KINDS 3
 
-/* (Without a library for it.) */
+/* The square root, by Newton: the test needs no mathematical library. */
 static double root(double value)
 {
     double guess = value > 1 ? value : 1;

@@ -313,6 +313,8 @@ static void a_scheduler_counts_its_threads_with_one_line(void **state)
         assert_int_equal(upmu_set_read(&session[i].set, 0, 1, &count), UPMU_OK, i);
         assert_int_equal(count.value, 10 * threads[i].work, i);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_set_read(&session[i].set, 1, 1, &count), UPMU_OK, i);
+        assert_int_equal(count.value, 20 * threads[i].work, i);
         assert_int_equal(upmu_thread_exit(&threads[i].pmu), UPMU_OK, i);
     }
     assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);

@@ -372,7 +372,7 @@ static void sessions_too_many_for_a_plan_are_masked_by_the_next_call(void **stat
     static struct upmu_session ninth;
     struct upmu_sampling sampling = {.period = 100};
     struct upmu_session *sessions[HOST_SESSIONS + 1];
-    unsigned count = sizeof sessions / sizeof sessions[0];
+    unsigned count = sizeof sessions / sizeof sessions[0], running = 0;
 
     (void)state;
     host_set_up(&host, "icelake");
@@ -384,6 +384,9 @@ static void sessions_too_many_for_a_plan_are_masked_by_the_next_call(void **stat
         host_begin(&host, sessions[i]);
     }
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 100});
+    for (unsigned i = 0; i < count; i++)
+        running += sessions[i]->state == UPMU_SESSION_RUNNING;
+    assert_int_equal(running, count - UPMU_PARTS);
     assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(sessions[i]->state, UPMU_SESSION_MASKED, i);

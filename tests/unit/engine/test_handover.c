@@ -87,13 +87,10 @@ static void a_stopped_session_that_wants_its_next_set_closes_its_own(void **stat
     host_end(&host);
 }
 
-/*
- * What stops and starts a session within one call finds an overflow whose interrupt has not
- * come: the next set runs afterwards, and no time is counted that was not there.
- */
+/* Three ways to stop and start a session within one call. */
 static void written(struct host *host)
 {
-    /* (The event that is written is the one that does not sample.) */
+    /* The event that is written is the one that does not sample. */
     assert_int_equal(upmu_set_write(&host->session.set, 1, 0), UPMU_OK);
 }
 
@@ -113,6 +110,10 @@ static void made_room(struct host *host)
     assert_int_equal(upmu_session_close(&host->other), UPMU_OK);
 }
 
+/*
+ * Such a call finds an overflow whose interrupt has not come: the next set runs afterwards, and no time is counted that
+ * was not there.
+ */
 static void an_overflow_found_between_stop_and_start_changes_the_set(void **state)
 {
     static void (*const between[])(struct host *) = {written, slept, made_room};
@@ -245,7 +246,7 @@ static void left_by_a_session(struct host *host)
     assert_int_equal(upmu_sim_peek(&host->sim, 0, GLOBAL_STATUS), 1);
 }
 
-/* The same of one that only counted: a stop has found its wrap. */
+/* The interrupt of a wrap was dropped, and a stop has found the wrap. */
 static void wrapped_under_a_session(struct host *host)
 {
     assert_int_equal(upmu_set_add(&host->other.set, "branches:counter=0", NULL), UPMU_OK);
@@ -409,7 +410,6 @@ static void a_session_that_waits_is_enabled_while_its_cpu_starts_over(void **sta
     }
 }
 
-/* Time goes on between the stop and the start that a write consists of. */
 /*
  * After an unreserve the common gate is not known.  A handler reads it while it has stopped two sessions, and changes
  * the set of one: the other one runs on.
@@ -453,6 +453,7 @@ static void what_a_handler_stops_runs_on_after_an_unreserve(void **state)
     }
 }
 
+/* Time goes on between the stop and the start that a write consists of. */
 static void a_session_that_is_written_stays_enabled(void **state)
 {
     struct upmu_count before, after;
@@ -501,7 +502,7 @@ static void verify_finds_no_difference_where_a_handler_closed_a_session(void **s
             assert_int_equal(upmu_set_add(&host.session.set, "branches", &(struct upmu_sampling){.period = 1000}),
                              UPMU_OK);
             host_begin(&host, &host.session);
-            /* One more does not find room. */
+            /* The ring has no room for a sixth sample. */
             for (unsigned i = 0; i < 5; i++)
                 host_run(&host, BRANCHES(1000));
             assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);

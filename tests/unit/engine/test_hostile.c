@@ -97,7 +97,7 @@ static void a_session_without_any_set_can_be_published_and_closed(void **state)
 
 /* ---- Lives of sessions, threads and CPUs ---- */
 
-/* Its first set has no events any more; the memory of the others may be used for something else. */
+/* A closed session's first set has no events any more; the memory of the other sets may be used for something else. */
 static void the_sets_of_a_closed_session_are_not_changed(void **state)
 {
     struct upmu_set set;
@@ -207,7 +207,7 @@ static void a_cpu_that_cannot_be_taken_over_says_why(void **state)
     assert_memory_equal(text, "no usable PMU on amd64", 22);
 }
 
-/* Its owner could not reach it; then its thread ends, or its CPU goes. */
+/* The owner of a session could not reach it; then the session's thread ends, or its CPU goes. */
 static void a_zombie_is_closed_by_the_end_of_its_thread_or_cpu(void **state)
 {
     (void)state;
@@ -425,7 +425,7 @@ static void a_watchdog_that_begins_at_any_time_runs_on_beside_sessions(void **st
     }
 }
 
-/* It was left running for its thread's next turn. */
+/* A counter was left running for the next turn of its session's thread, and is reserved then. */
 static void reserving_a_counter_ends_what_a_static_session_left_running(void **state)
 {
     struct upmu_thread idle, thread;
@@ -460,20 +460,36 @@ static void reserving_a_counter_ends_what_a_static_session_left_running(void **s
 /* ---- Interrupts where no register is touched ---- */
 
 static uint64_t (*model_clock)(void *context);
-static unsigned overflows_at; /* calls of the clock until a period passes */
+static uintptr_t (*model_save)(void *context);
+static unsigned overflows_at; /* calls of these hooks until a period passes */
+
+static void interrupt_in_a_hook(const struct upmu_sim *sim)
+{
+    if (overflows_at && !--overflows_at)
+        host_run(sim->test, 200);
+}
 
 static uint64_t clock_that_is_interrupted(void *context)
 {
-    struct upmu_sim *sim = context;
-
-    if (overflows_at && !--overflows_at)
-        host_run(sim->test, 200);
+    interrupt_in_a_hook(context);
     return model_clock(context);
 }
 
-/* An overflow masks the session in the middle of a call that loads everything anew: it stays masked. */
+/* Before interrupts are off, and so before the call has begun. */
+static uintptr_t save_that_is_interrupted(void *context)
+{
+    interrupt_in_a_hook(context);
+    return model_save(context);
+}
+
+/*
+ * An overflow comes in each hook of a call that loads everything anew.  If its handler has masked the session, as it
+ * does before the call has begun, the session stays masked.
+ */
 static void what_an_interrupt_has_masked_is_not_started_over(void **state)
 {
+    unsigned masked = 0;
+
     (void)state;
     for (unsigned at = 1; at < 6; at++) {
         struct upmu_sampling sampling = {.period = 1000, .flags = UPMU_SAMPLING_NOTIFY};
@@ -485,6 +501,8 @@ static void what_an_interrupt_has_masked_is_not_started_over(void **state)
         host_prepare(&host, "skylake");
         model_clock = host.sim.port.clock_ns;
         host.sim.port.clock_ns = clock_that_is_interrupted;
+        model_save = host.sim.port.irq_save;
+        host.sim.port.irq_save = save_that_is_interrupted;
         host_start(&host);
         assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 2, 0, NULL), UPMU_OK);
         assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
@@ -494,12 +512,15 @@ static void what_an_interrupt_has_masked_is_not_started_over(void **state)
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         overflows_at = 0;
         assert_int_equal(host.session.state, upmu_queue_waiting(&queue) ? UPMU_SESSION_MASKED : UPMU_SESSION_RUNNING);
-        if (host.session.state == UPMU_SESSION_MASKED)
+        if (host.session.state == UPMU_SESSION_MASKED) {
             assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+            masked++;
+        }
         assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
         host_end(&host);
     }
+    assert_compare(masked, >, 0);
 }
 
 static enum upmu_pmi answered;

@@ -307,6 +307,8 @@ static void sessions_sleep_with_their_cpu_and_run_on(void **state)
         assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 300);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_in_range(count.enabled_ns, 600, 700); /* without the sleep, in which 2,000 ns have passed */
+        assert_int_equal(count.running_ns, count.enabled_ns);
         assert_int_equal(host_value(&host.other, 0), 600);
         host_end(&host);
     }
@@ -432,7 +434,7 @@ static void after_a_change_counts_go_on_and_are_called_partial(void **state)
     (void)state;
     EACH(profile)
     {
-        struct upmu_count count;
+        struct upmu_count before[2], count;
         struct host host;
 
         host_set_up(&host, *profile);
@@ -441,11 +443,13 @@ static void after_a_change_counts_go_on_and_are_called_partial(void **state)
         host_run(&host, 100);
         upmu_sim_reset_cpu(&host.sim, 0);
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 2, before), UPMU_OK);
         host_run(&host, 100);
         for (unsigned i = 0; i < 2; i++) {
             assert_int_equal(upmu_set_read(&host.session.set, i, 1, &count), UPMU_OK, i);
             assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
-            assert_true(count.raw >= (i ? 50 : 100) && count.raw <= (i ? 100 : 200), i);
+            assert_in_range(before[i].raw, 0, i ? 50 : 100, i);
+            assert_int_equal(count.raw - before[i].raw, i ? 50 : 100, i);
         }
         host_end(&host);
     }
@@ -620,7 +624,7 @@ static void calls_on_another_cpu_are_refused_and_touch_no_register(void **state)
         assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work), UPMU_ERR_WRONG_CPU);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 8), UPMU_ERR_WRONG_CPU);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
-        /* Its loop would run here, and be counted there: 0 would be called "counts nothing". */
+        /* The probe's loop would run here, and be counted there: 0 would be called "counts nothing". */
         assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_ERR_WRONG_CPU);
         assert_int_equal(probe.verdict, UPMU_VERDICT_UNKNOWN);
         assert_int_equal(host.sim.accesses, accesses);

@@ -106,7 +106,7 @@ static void what_a_passed_session_missed_is_in_no_exact_count(void **state)
         }
 }
 
-/* As before, and the thread leaves while the word is still held: no tick and no switch away has had it. */
+/* The thread leaves while the word is still held: no tick and no switch away has had it. */
 static void a_word_held_from_switch_to_switch_leaves_a_note(void **state)
 {
     (void)state;

@@ -69,7 +69,7 @@ static void an_overflow_within_a_call_is_answered_for_once(void **state)
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
-        for (unsigned wraps = 0; wraps < (p < 3 ? 2 : 1); wraps++) { /* (Without a status a wrap is no overflow.) */
+        for (unsigned wraps = 0; wraps < (p < 3 ? 2 : 1); wraps++) { /* without a status a wrap is no overflow */
             uint64_t before = 0;
 
             host_set_up(&host, profiles[p]);
@@ -422,7 +422,7 @@ static void an_overflow_whose_carry_a_stop_within_a_call_loses_is_found(void **s
     host_sample(&host, "instructions", 100);
     for (unsigned i = 1; i <= 3; i++) {
         upmu_test_begin_call(&host.cpu[0]);
-        host_run(&host, i == 1 ? 101 : 100); /* (The event after the overflow interrupts.) */
+        host_run(&host, i == 1 ? 101 : 100); /* the event after the overflow interrupts */
         assert_int_equal(host.answers, i);
         upmu_test_end_call(&host.cpu[0]);
         call();
@@ -479,7 +479,7 @@ static void an_overflow_within_a_call_that_cannot_be_read_is_ours(void **state)
         host_run(&host, 101);
         host.sim.fault_at = host.sim.fault_until = 0;
         upmu_test_end_call(&host.cpu[0]);
-        assert_in_range(host.answers, 1, 50); /* (On NetBurst an overflow interrupts until it is cleared.) */
+        assert_in_range(host.answers, 1, 50); /* on NetBurst an overflow interrupts until it is cleared */
         if (host.answered[UPMU_PMI_NOT_OURS])
             fail_msg("%s: not ours", profiles[p]);
         call();

@@ -89,7 +89,7 @@ static void with_n_sessions_of_which_g_run_each_waits_n_over_g_ticks(void **stat
             host_set_up(&host, "skylake");
             for (unsigned i = 0; i < n; i++)
                 begin_sharing(i, kinds[kind].list);
-            /* (A tick searches a place for three, then all have one.) */
+            /* A tick searches a place for three, then all have one. */
             for (unsigned i = 0; i < n; i++)
                 tick();
             (void)look_at(n);

@@ -161,8 +161,7 @@ static void unflagged_overflows_are_samples_too(void **state)
     tear_down();
 }
 
-/* Intel 249199, N17. */
-/* It came while the interrupt was masked, set no flag that would assert it again, and is never heard of. */
+/* The overflow comes while the interrupt is masked, and sets no flag that would raise the interrupt again. */
 static void an_overflow_that_nobody_heard_is_found_by_a_poll(void **state)
 {
     (void)state;
@@ -185,6 +184,7 @@ static void an_overflow_that_nobody_heard_is_found_by_a_poll(void **state)
     }
 }
 
+/* Intel 249199, N17: a counter that is closed soon after a carry into its upper half may lose the carry. */
 static void carries_that_a_stop_loses_are_not_missed(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void overflow_before_the_close(struct upmu_sim *sim, unsigned cpu, uint32
     if (kind != UPMU_SIM_RDPMC || (address & 31u) != f.sessions[0].set.tally[1].counter)
         return;
     sim->after_access = NULL;
-    upmu_sim_events(sim, &(struct upmu_sim_burst){.branches = 10}); /* (The next event would interrupt.) */
+    upmu_sim_events(sim, &(struct upmu_sim_burst){.branches = 10}); /* the next event would interrupt */
 }
 
 /*
@@ -454,7 +454,7 @@ static void what_a_fault_left_counting_is_no_interrupt(void **state)
     }
 }
 
-/* Which counters other drivers would take for free, or restore over the firmware's. */
+/* Other drivers would take this counter for free, or restore what they found over the firmware's values. */
 static void a_firmware_s_counter_is_neither_used_nor_written(void **state)
 {
     (void)state;
@@ -614,7 +614,6 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
     }
 }
 
-/* A host that knows better than to leave a counter to the firmware. */
 /* PEBS left over from a former kernel: the counters that would write records stay the firmware's. */
 static void counters_that_would_write_records_are_left_alone(void **state)
 {
@@ -855,6 +854,7 @@ static void a_reservation_that_is_taken_back_leaves_all_to_be_restored(void **st
         }
 }
 
+/* The host knows better than to leave a counter to the firmware. */
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -898,7 +898,7 @@ static void the_last_thread_gives_back_what_the_other_took_of_firmware(void **st
         }
 }
 
-/* (The host asks both threads, and takes back what the first has granted.) */
+/* The host asks both threads, and takes back what the first has granted. */
 static void a_reservation_that_the_other_thread_refuses_forgets_nothing(void **state)
 {
     const uint32_t counter = UINT32_C(1) << 12;
@@ -1123,7 +1123,7 @@ static void the_probe_believes_the_model(void **state)
 
 /*
  * A search for a session beside those that do not share finds that one of these would have to move: the place that the
- * session had beside their former places is not good beside the new ones.  (Class: a stale place that is believed.)
+ * session had beside their former places is not good beside the new ones.  Catches: a stale place that is believed.
  */
 static void a_place_that_would_need_a_move_is_not_taken(void **state)
 {

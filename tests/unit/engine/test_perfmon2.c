@@ -614,7 +614,7 @@ static void a_session_goes_on_elsewhere_with_its_counts_and_its_period(void **st
     }
 }
 
-/* Also when the library detached it, because its CPU went away. */
+/* A session is detached, too, when its CPU has gone away. */
 static void detaching_what_is_detached_does_nothing(void **state)
 {
     struct host host;

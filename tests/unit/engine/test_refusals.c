@@ -227,6 +227,7 @@ static void an_unreachable_cpu_refuses_as_well(void **state)
     upmu_sim_switch_cpu(&host.sim, 1);
     host.sim.cpu[0].offline = true;
     REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_stop(&host.session));
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
     host.sim.cpu[0].offline = false;
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     upmu_sim_switch_cpu(&host.sim, 0);
@@ -246,7 +247,10 @@ static void a_read_that_faults_says_so_and_the_session_runs_on(void **state)
     host.sim.fault_at = host.sim.accesses + 1;
     host.sim.fault_until = host.sim.accesses + 2;
     REFUSED(UPMU_ERR_PORT, upmu_set_read(&host.session.set, 0, 1, &count));
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
     assert_int_equal(host_value(&host.session, 0), 200);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 400);
     host_end(&host);
 }
 
@@ -316,9 +320,11 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     all = dry.count;
     assert_true(all >= 3 && all <= 8);
     assert_int_equal(writes[all - 1].address, 0x38f, all);
+    memset(writes, 0, sizeof writes);
     dry.capacity = 1;
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, all);
+    assert_true(writes[0].address != 0 && writes[1].address == 0);
     assert_int_equal(upmu_set_add(&host.session.set, "bus-cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
     assert_int_equal(host.sim.accesses, accesses);

@@ -24,11 +24,15 @@ static void a_session_counts_between_start_and_stop(void **state)
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host_run(&host, 100);
         assert_int_equal(host_count(&host.session, 0).value, 1000);
+        assert_int_equal(host_count(&host.session, 1).value, 2000);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         host_run(&host, 500);
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
-        assert_int_equal(host_count(&host.session, 0).value, 1500);
-        assert_int_equal(host_count(&host.session, 1).value, 3000);
+        host_run(&host, 100);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(host_count(&host.session, i).value, i ? 3000 : 1500, p, i);
+            assert_int_equal(host_count(&host.session, i).quality, UPMU_QUALITY_EXACT, p, i);
+        }
         host_end(&host);
     }
 }

@@ -398,6 +398,8 @@ static void sets_of_different_sizes_take_turns(void **state)
     host_begin(&host, session);
     assert_int_equal(upmu_session_switch(session, NULL), UPMU_OK);
     host_work(&host, 0, 1000);
+    counted(&session->set, 0, 4);
+    counted(set[2], first[2], 5);
     close_and_give(session);
     tear_down();
 }

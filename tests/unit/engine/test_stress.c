@@ -164,7 +164,7 @@ static void find_counters_near_their_end(void)
         }
 }
 
-/* What a seed decides.  (Other sequences than each fourth stay as they were when they found mistakes.) */
+/* What a seed decides.  Other sequences than each fourth stay as they were when they found mistakes. */
 static void begin(unsigned seed, struct registers *out_found)
 {
     prepare();
@@ -326,11 +326,13 @@ static void counts_times_and_samples_are_exact_in_every_sequence(void **state)
             samples += s.samples;
         }
     }
+    if (!only && !only_seed)
+        assert_true(interrupts > sequences && inside > sequences && samples > sequences);
     print_message("%u sequences of %u steps, %u interrupts, %u of them inside of calls, %u samples\n", sequences, STEPS,
                   interrupts, inside, samples);
 }
 
-/* Sequences that found a mistake, each with what it was.  (Any change of what a seed decides makes others of them.) */
+/* Sequences that found a mistake, each with what it was.  Any change of what a seed decides makes others of them. */
 static const struct {
     const char *profile;
     unsigned seed;

@@ -60,7 +60,8 @@ static void counted(struct host *f, unsigned i, unsigned event, uint64_t value)
     struct upmu_count count = host_count(&f->sessions[i], event);
 
     assert_int_equal(count.value, value);
-    assert_int_equal(count.quality, value ? UPMU_QUALITY_EXACT : count.quality);
+    if (value || count.quality != UPMU_QUALITY_NEVER_RAN)
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT, i, event);
 }
 
 /*
@@ -223,14 +224,23 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
         assert_int_equal(upmu_set_read(&f.sessions[0].set, 0, 1, &count), expected);
         assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 7), expected);
         assert_int_equal(upmu_session_stop(&f.sessions[0]), expected);
-        assert_int_equal(upmu_session_start(&f.sessions[0]), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_int_equal(f.sessions[0].state, reachable ? UPMU_SESSION_STOPPED : UPMU_SESSION_RUNNING);
+        host_work(&f, 1, 40); /* while it is stopped, if it is */
+        upmu_sim_switch_cpu(&f.sim, 0);
+        assert_int_equal(upmu_session_start(&f.sessions[0]), expected);
+        host_work(&f, 1, 3);
+        upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(upmu_session_detach(&f.sessions[0]), expected);
-        if (reachable)
+        assert_int_equal(f.sessions[0].state, reachable ? UPMU_SESSION_DETACHED : UPMU_SESSION_RUNNING);
+        if (reachable) {
             assert_int_equal(count.value, 100);
+            counted(&f, 0, 0, 7 + 3);
+        }
         host_thread_switch(&f, 1, 1);
         upmu_sim_switch_cpu(&f.sim, 0);
-        /* Off its CPU, any CPU may. */
+        /* Off its CPU, any CPU may; what was refused has changed nothing. */
         if (!reachable) {
+            counted(&f, 0, 0, 100 + 40 + 3);
             assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
             assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 7), UPMU_OK);
             counted(&f, 0, 0, 7);
@@ -312,6 +322,9 @@ static void a_cpu_that_goes_offline_keeps_no_thread(void **state)
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
     assert_int_equal(f.sessions[1].state, UPMU_SESSION_DETACHED);
     assert_null(f.threads[0].cpu);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    for (unsigned i = 0; i < 2; i++)
+        counted(&f, i, 0, 100);
     f.running[1] = IDLE + 1;
     host_thread_switch(&f, 0, 0);
     host_work(&f, 0, 10);
@@ -325,8 +338,10 @@ static void a_cpu_that_goes_offline_keeps_no_thread(void **state)
     tear_down(&f);
 }
 
+/* The thread stays on its CPU: what passes in the sleep is in neither of its session's times. */
 static void sleep_of_a_cpu_is_nobodys_time(void **state)
 {
+    struct upmu_count count;
     struct host f;
 
     (void)state;
@@ -337,10 +352,14 @@ static void sleep_of_a_cpu_is_nobodys_time(void **state)
     host_work(&f, 0, 100);
     assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
     upmu_sim_reset_cpu(&f.sim, 0);
+    upmu_sim_advance_ns(&f.sim, 1000000000);
     assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
     host_work(&f, 0, 100);
     host_thread_switch(&f, 0, IDLE);
     counted(&f, 0, 0, 200);
+    count = host_count(&f.sessions[0], 0);
+    assert_int_equal(count.enabled_ns, 400);
+    assert_int_equal(count.running_ns, 400);
     tear_down(&f);
 }
 
@@ -462,7 +481,7 @@ static void a_session_that_came_keeps_its_time_if_others_find_no_room(void **sta
     follow(&f, 0, 0);
     host_thread_switch(&f, 0, 0);
     host_thread_switch(&f, 0, IDLE);
-    host_thread_switch(&f, 0, 0); /* (Now its place is known, and it comes at once.) */
+    host_thread_switch(&f, 0, 0); /* its place is known now, so that it comes at once */
     host_work(&f, 0, 10000);
     for (unsigned i = 1; i < 3; i++) {
         host_add(&f, i, i & 1u ? FOUR_A : FOUR_B, 0);
@@ -964,7 +983,7 @@ static void a_threads_session_without_room_waits_and_says_why(void **state)
 static void what_comes_and_goes_disturbs_nobodys_count(void **state)
 {
     struct host f;
-    uint64_t total = 0;
+    uint64_t total = 0, branches = 0, references = 0;
 
     (void)state;
     set_up(&f, "skylake", true);
@@ -977,14 +996,17 @@ static void what_comes_and_goes_disturbs_nobodys_count(void **state)
         follow(&f, 2, 0);
         host_thread_switch(&f, 0, 0);
         host_work(&f, 0, 1000 + round);
-        total += 1000 + round;
         assert_int_equal(upmu_session_close(&f.sessions[2]), UPMU_OK);
         host_work(&f, 0, 500);
-        total += 500;
+        total += 1000 + round + 500;
+        branches += (1000 + round) / 5 + 100;
+        references += (1000 + round) / 10 + 50;
         host_thread_switch(&f, 0, IDLE);
         assert_int_equal(upmu_session_init(&f.sessions[2], &f.machine), UPMU_OK);
     }
     counted(&f, 0, 0, total);
+    counted(&f, 0, 1, branches);
+    counted(&f, 1, 0, references);
     assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
 }
@@ -1060,6 +1082,8 @@ static void the_last_of_its_controllers_closes_a_session(void **state)
     host_thread_switch(&f, 0, 0);
     assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 100);
+    counted(&f, 0, 0, 100); /* the controller that is left can use it */
     assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
     assert_null(f.threads[0].sessions);
@@ -1122,7 +1146,10 @@ static void a_zombie_gives_no_sample_and_is_closed_by_its_target(void **state)
             assert_int_equal(upmu_cpu_tick(&f.cpu[1]), UPMU_OK);
         assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
         assert_null(f.threads[0].sessions);
+        for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+            assert_false(upmu_sim_runs(&f.sim, 1, i), i, way);
         host_work(&f, 1, 7000);
+        assert_false(upmu_ring_next(&f.sessions[0].ring, &sample), way);
         tear_down(&f);
     }
 }
@@ -1344,6 +1371,9 @@ static void what_ran_before_a_sleep_comes_before_what_waited(void **state)
 
 static volatile unsigned steps;
 
+/* A call that is stepped through has more instructions: fewer, and the steps did not come. */
+#define STEPS_AT_LEAST 20u
+
 static void count_step(int number, siginfo_t *info, void *where)
 {
     (void)number;
@@ -1467,7 +1497,7 @@ static void detach_on_the_other_cpu(struct host *f)
     elsewhere.enough = true;
     upmu_sim_switch_cpu(&f->sim, 1);
     status = upmu_session_detach(&f->sessions[0]);
-    (void)status; /* (Busy where the list is held.) */
+    (void)status; /* busy where the list is held */
     upmu_sim_switch_cpu(&f->sim, 0);
 }
 
@@ -1482,8 +1512,10 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
     struct sigaction before;
 
     (void)state;
-    for (unsigned away = 0; away < 2; away++)
-        for (unsigned at = 0; !at || elsewhere.enough; at++) {
+    for (unsigned away = 0; away < 2; away++) {
+        unsigned at;
+
+        for (at = 0; !at || elsewhere.enough; at++) {
             struct host f;
             enum upmu_status status;
 
@@ -1509,6 +1541,8 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
             assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
             tear_down(&f);
         }
+        assert_compare(at, >, STEPS_AT_LEAST);
+    }
 }
 
 static enum upmu_status stopped_elsewhere;
@@ -1579,9 +1613,10 @@ static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
 {
     struct sigaction before;
     bool passed = true;
+    unsigned at;
 
     (void)state;
-    for (unsigned at = 0; passed; at++) {
+    for (at = 0; passed; at++) {
         struct host f;
         struct upmu_event event;
         struct upmu_count count;
@@ -1605,6 +1640,7 @@ static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
         assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
         tear_down(&f);
     }
+    assert_compare(at, >, STEPS_AT_LEAST);
 }
 
 static bool reach_no_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
@@ -1687,9 +1723,11 @@ static void start_on_the_other_cpu(struct host *f)
  */
 static void a_read_of_what_starts_elsewhere_meanwhile_reads_no_register(void **state)
 {
+    unsigned at;
+
     (void)state;
     elsewhere.enough = true;
-    for (unsigned at = 0; elsewhere.enough; at++) {
+    for (at = 0; elsewhere.enough; at++) {
         struct host f;
         struct upmu_count count;
 
@@ -1708,6 +1746,7 @@ static void a_read_of_what_starts_elsewhere_meanwhile_reads_no_register(void **s
         upmu_sim_switch_cpu(&f.sim, 0);
         tear_down(&f);
     }
+    assert_compare(at, >, STEPS_AT_LEAST);
 }
 
 static void overflow_and_switch_the_set(struct host *f)
@@ -1724,14 +1763,14 @@ static void overflow_and_switch_the_set(struct host *f)
 static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **state)
 {
     const struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
-
     const unsigned distance = share_few(1, share_step(7, 7));
+    unsigned at;
 
     (void)state;
     if (distance > 1)
         printf("before each %uth step; before each one in make soak and make test-mutants\n", distance);
     elsewhere.enough = true;
-    for (unsigned at = 0; elsewhere.enough; at += distance) {
+    for (at = 0; elsewhere.enough; at += distance) {
         struct host f;
         struct sigaction before;
         struct upmu_count count;
@@ -1758,6 +1797,7 @@ static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **
         assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
         tear_down(&f);
     }
+    assert_compare(at, >, STEPS_AT_LEAST);
 }
 
 /* Time passes, and the thread comes to the other CPU, where its session waits, and goes before the read looks again. */
@@ -1774,9 +1814,11 @@ static void wait_on_the_other_cpu(struct host *f)
  */
 static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **state)
 {
+    unsigned at;
+
     (void)state;
     elsewhere.enough = true;
-    for (unsigned at = 0; elsewhere.enough; at++) {
+    for (at = 0; elsewhere.enough; at++) {
         struct host f;
         struct upmu_count count;
 
@@ -1796,6 +1838,7 @@ static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **st
             assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
         tear_down(&f);
     }
+    assert_compare(at, >, STEPS_AT_LEAST);
 }
 
 static void leave_the_other_cpu(struct host *f)
@@ -1818,8 +1861,10 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
     struct sigaction before;
 
     (void)state;
-    for (unsigned close = 0; close < 2; close++)
-        for (unsigned at = 0, last = 1; at < last; at++) {
+    for (unsigned close = 0; close < 2; close++) {
+        unsigned at, last, done = 0, refused = 0;
+
+        for (at = 0, last = 1; at < last; at++) {
             struct host f;
             enum upmu_status status;
 
@@ -1836,8 +1881,13 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
                 assert_int_equal(f.sessions[0].state, close ? UPMU_SESSION_CLOSED : UPMU_SESSION_DETACHED);
             else
                 assert_int_not_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
+            done += status == UPMU_OK;
+            refused += status != UPMU_OK;
             tear_down(&f);
         }
+        assert_compare(at, >, STEPS_AT_LEAST);
+        assert_true(done > 0 && refused > 0, close);
+    }
 }
 
 /* As soon as the session has no target it is another thread's, and a call works on it. */
@@ -2101,6 +2151,7 @@ static void a_session_is_attached_to_a_thread_that_runs_elsewhere(void **state)
 static void what_is_refused_changes_nothing(void **state)
 {
     bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+    uint32_t accesses;
     struct host f;
 
     (void)state;
@@ -2114,12 +2165,18 @@ static void what_is_refused_changes_nothing(void **state)
     host_add(&f, 1, "branches", 0);
     upmu_sim_switch_cpu(&f.sim, 1);
     f.sim.port.run_on_cpu = NULL;
+    accesses = f.sim.accesses;
     assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_ERR_WRONG_CPU); /* P2-066 */
+    assert_int_equal(f.sim.accesses, accesses);
+    assert_null(f.cpu[0].meter.sessions);
     f.sim.port.run_on_cpu = run_on_cpu;
     f.cpu[1].meter.busy = 1;
     assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[1]), UPMU_ERR_BUSY);
     f.cpu[1].meter.busy = 0;
     assert_null(f.threads[0].sessions);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(f.sessions[i].state, UPMU_SESSION_DETACHED, i);
     follow(&f, 1, 0);
     assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[1], NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_ERR_STATE);
@@ -2130,6 +2187,9 @@ static void what_is_refused_changes_nothing(void **state)
     f.cpu[1].meter.busy = 0;
     assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
     upmu_sim_switch_cpu(&f.sim, 0);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    counted(&f, 1, 0, 200);
     tear_down(&f);
 }
 

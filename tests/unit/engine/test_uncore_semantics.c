@@ -4,6 +4,7 @@
  * tied to counters, filters, fixed counters, bits that may not be set, hidden functions, other dies' CPUs, 36 bits.
  */
 #include <upmu/cpu.h>
+#include <upmu/session.h>
 #include "tests/common/garbage.h"
 #include "tests/unit/engine/uncore_host.h"
 
@@ -278,6 +279,17 @@ static void a_unit_is_polled_in_time(void **state)
     end();
 }
 
+/* A tick of each CPU. */
+static void ticks(void)
+{
+    for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
+        upmu_sim_switch_cpu(&host.sim, cpu);
+        upmu_sim_irqs(&host.sim, false);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
+        upmu_sim_irqs(&host.sim, true);
+    }
+}
+
 /* The host's ticks poll: nothing else is called. */
 static void ticks_poll(void **state)
 {
@@ -292,12 +304,7 @@ static void ticks_poll(void **state)
     for (unsigned second = 0; second < 100; second++) {
         upmu_sim_flow(&host.uncore, stack, 1, each);
         upmu_sim_advance_ns(&host.sim, UINT64_C(1000000000));
-        for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
-            upmu_sim_switch_cpu(&host.sim, cpu);
-            upmu_sim_irqs(&host.sim, false);
-            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
-            upmu_sim_irqs(&host.sim, true);
-        }
+        ticks();
     }
     assert_int_equal(uncore_value(&host.session[0], 0), 100 * each);
     end();
@@ -328,12 +335,7 @@ static void ticks_poll_without_a_clock(void **state)
         start();
         for (unsigned tick = 0; tick < 100; tick++) {
             upmu_sim_flow(&host.uncore, stack, 1, each);
-            for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
-                upmu_sim_switch_cpu(&host.sim, cpu);
-                upmu_sim_irqs(&host.sim, false);
-                assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
-                upmu_sim_irqs(&host.sim, true);
-            }
+            ticks();
         }
         assert_int_equal(upmu_set_read(&host.session[0].set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.quality, hosts[k].quality, k);
@@ -469,10 +471,19 @@ static void a_strangers_counter_runs_on(void **state)
 
 /* ---- Constraints and filters ---- */
 
+static void begin_sharing(struct upmu_sim_unit *unit, const char *list, bool share)
+{
+    begin(unit, list);
+    assert_int_equal(upmu_session_detach(&host.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_share(&host.session[0], share), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_OK);
+}
+
 static void events_that_share_counter_0_do_not_run_together(void **state)
 {
     struct upmu_sim_unit *cha;
     const struct upmu_sim_happening tor = {.event = 0x36, .umask = 0x14, .count = 10, .each = 5};
+    const struct upmu_sim_happening other = {.event = 0x11, .umask = 0x01, .count = 10, .each = 3};
     struct upmu_count count;
 
     (void)state;
@@ -489,20 +500,32 @@ static void events_that_share_counter_0_do_not_run_together(void **state)
     /* Two of them: refused at once, or told to share. */
     assert_int_not_equal(begin_with(cha, "cha/raw:config=0x1436,cha/raw:config=0x0111"), UPMU_OK);
     end();
-    /* In two sessions that share they are multiplexed, and neither is silently zero. */
-    begin(cha, "cha/raw:config=0x1436");
-    assert_int_equal(upmu_session_init(&host.session[1], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session[1].set, "cha/raw:config=0x0111", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_unit(&host.session[1], &host.unit[0]), UPMU_OK);
-    start();
-    if (upmu_session_start(&host.session[1]) == UPMU_OK) {
-        uncore_happen(&host, cha, 0, 1);
-        upmu_sim_happen(&host.uncore, cha, &tor);
-        assert_int_equal(upmu_set_read(&host.session[1].set, 0, 1, &count), UPMU_OK);
-        assert_int_not_equal(count.quality, UPMU_QUALITY_EXACT);
+    /* In two sessions: refused beside its like, and multiplexed where both share, so that neither is silently zero. */
+    for (unsigned share = 0; share < 2; share++) {
+        begin_sharing(cha, "cha/raw:config=0x1436", share);
+        assert_int_equal(upmu_session_init(&host.session[1], &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_share(&host.session[1], share), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session[1].set, "cha/raw:config=0x0111", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_unit(&host.session[1], &host.unit[0]), UPMU_OK);
+        start();
+        assert_int_equal(upmu_session_start(&host.session[1]), share ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+        for (unsigned tick = 0; tick < 40; tick++) {
+            upmu_sim_happen(&host.uncore, cha, &tor);
+            upmu_sim_happen(&host.uncore, cha, &other);
+            upmu_sim_advance_ns(&host.sim, 1000000);
+            ticks();
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_set_read(&host.session[i].set, 0, 1, &count), UPMU_OK, i);
+            assert_int_equal(count.quality,
+                             share ? UPMU_QUALITY_SCALED : i ? UPMU_QUALITY_NEVER_RAN : UPMU_QUALITY_EXACT, share, i);
+            assert_int_equal(count.raw, i ? share * 20 * 30 : 50 * (share ? 20 : 40), share, i);
+            if (share)
+                assert_in_range(count.value, (i ? 30 : 50) * 38, (i ? 30 : 50) * 42, i);
+        }
+        assert_int_equal(upmu_session_close(&host.session[1]), UPMU_OK);
+        end();
     }
-    assert_int_equal(upmu_session_close(&host.session[1]), UPMU_OK);
-    end();
 }
 
 static void a_filter_has_one_value(void **state)
@@ -605,7 +628,9 @@ static void clocks_are_counted(void **state)
 
 /* ---- Bits, functions and offsets that are not there ---- */
 
-/* Bits of raw configurations are refused or left out where the select has no such bits. */
+static unsigned taken; /* bits of raw configurations that reached a select */
+
+/* A bit of a raw configuration reaches the select, or is refused: in any case where the select has no such bit. */
 static void try_bit(struct upmu_sim_unit *unit, unsigned bit)
 {
     uint64_t enable = enable_of(unit->type);
@@ -619,8 +644,12 @@ static void try_bit(struct upmu_sim_unit *unit, unsigned bit)
         start();
         for (unsigned c = 0; c < unit->type->counters; c++)
             assert_int_equal(unit->counter[c].select & ~(unit->type->select_bits | enable), 0, c);
+        if (unit->type->select_bits >> bit & 1 && bit != 20) {
+            assert_int_equal(live_select(unit) >> bit & 1, 1, bit);
+            taken++;
+        }
         stop();
-        /* (the enable and interrupt bits are the library's, in all raw events) */
+        /* The enable and interrupt bits are the library's, in all raw events. */
         if (!(unit->type->select_bits >> bit & 1) && bit != 20 && !(enable >> bit & 1)) {
             print_error("%s: %s has no bit %u\n", host.uncore.machine->name, unit->type->name, bit);
             fail();
@@ -632,6 +661,7 @@ static void try_bit(struct upmu_sim_unit *unit, unsigned bit)
 static void bits_that_a_select_has_not_are_refused(void **state)
 {
     (void)state;
+    taken = 0;
     for (unsigned m = 0; m < MACHINES; m++) {
         uncore_set_up(&host, machines[m]);
         for (unsigned i = 0; i < host.uncore.units; i++) {
@@ -644,6 +674,8 @@ static void bits_that_a_select_has_not_are_refused(void **state)
             }
         }
     }
+    print_message("%u bits were taken\n", taken);
+    assert_compare(taken, >, 500);
 }
 
 static void without_ecam_what_needs_it_is_not_there(void **state)

@@ -99,7 +99,7 @@ static void measure(struct rig *rig, unsigned boxes)
         return;
 
     /* Another one runs there: with a freeze bit both have their selects written, as the box runs on. */
-    assert_int_equal(upmu_session_start(session), UPMU_OK); /* (So that it has another counter.) */
+    assert_int_equal(upmu_session_start(session), UPMU_OK); /* the next one gets another counter */
     double_event(d, other, 9);
     assert_int_equal(upmu_session_attach_unit(other, &d->unit), UPMU_OK);
     assert_int_equal(upmu_session_start(other), UPMU_OK);
@@ -131,7 +131,7 @@ static void measure(struct rig *rig, unsigned boxes)
     for (unsigned k = 0; k < 6; k++) {
         d->writes = d->reads = 0;
         assert_int_equal(upmu_cpu_tick(&d->host.cpu[0]), UPMU_OK);
-        if (k > 2) /* (Both have been placed.) */
+        if (k > 2) /* both have been placed */
             expect(rig, "turn", own ? 0 : 2, own ? 2 * EVENTS : EVENTS, 0, EVENTS);
     }
     assert_int_equal(upmu_session_close(session), UPMU_OK);

@@ -16,6 +16,13 @@ static struct upmu_count count_of(struct upmu_session *session)
     return count;
 }
 
+static bool is_exactly(struct upmu_session *session, uint64_t events)
+{
+    struct upmu_count count = count_of(session);
+
+    return count.value == events && count.quality == UPMU_QUALITY_EXACT;
+}
+
 /* An open unit of one box, and a session on it that runs. */
 static void run_one(unsigned space, unsigned cpus, unsigned code)
 {
@@ -88,59 +95,76 @@ static void a_unit_that_sleeps_is_closed_with_its_sessions(void **state)
     assert_null(d.host.machine.open_units);
 }
 
-/* A fault at each access of a close with a session on the unit: told, and the unit is closed all the same. */
+/* A write that faults once is done again; a read of a count that faults is told, and its events are lost. */
 static void a_close_that_faults_is_told(void **state)
 {
-    unsigned told = 0;
+    unsigned told = 0, reads = 0;
 
     (void)state;
     for (unsigned at = 1; at < 12; at++) {
         enum upmu_status status;
-        bool faulted;
+        bool lost;
 
         double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 1, 1);
         run_one(UPMU_SPACE_MSR, 1, 3);
+        double_steps(10);
         d.fail_at = at;
+        d.reads = 0;
         status = upmu_unit_close(&d.unit);
-        faulted = !d.fail_at;
+        assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && !d.fail_at), at);
+        reads = d.reads;
         d.fail_at = 0;
-        assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faulted));
-        told += status == UPMU_ERR_PORT;
+        lost = count_of(&d.host.session).quality == UPMU_QUALITY_PARTIAL;
+        assert_int_equal(lost, status != UPMU_OK, at);
+        assert_true(lost || is_exactly(&d.host.session, 30), at);
+        told += status != UPMU_OK;
+        assert_int_equal(d.box[0].select[0], 0, at);
         assert_null(d.unit.meter.machine);
         assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
     }
-    assert_compare(told, >=, 1);
+    assert_compare(reads, >=, 1);
+    assert_int_equal(told, reads);
 }
 
-/* The same of a CPU that goes to sleep with its unit, and of one that comes again. */
+/* A CPU that goes to sleep with its unit is told of each such read, one that comes again of each access. */
 static void a_sleep_that_faults_is_told(void **state)
 {
-    unsigned told[2] = {0, 0};
+    unsigned told[2] = {0, 0}, reads = 0, accesses = 0;
 
     (void)state;
     for (unsigned at = 1; at < 24; at++)
         for (unsigned way = 0; way < 2; way++) {
             enum upmu_status status;
+            bool lost;
 
             double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 1, 1);
             run_one(UPMU_SPACE_MSR, 1, 3);
             double_steps(10);
-            if (!way)
-                d.fail_at = at;
+            d.fail_at = way ? 0 : at;
+            d.reads = 0;
             status = upmu_cpu_suspend(&d.host.cpu[0]);
-            assert_true(status == UPMU_OK || (!way && status == UPMU_ERR_PORT));
+            assert_true(status == UPMU_OK || (!way && !d.fail_at && status == UPMU_ERR_PORT), at, way);
+            reads = d.reads;
+            lost = count_of(&d.host.session).quality == UPMU_QUALITY_PARTIAL;
+            assert_int_equal(lost, status != UPMU_OK, at, way);
+            assert_true(lost || is_exactly(&d.host.session, 30), at, way);
             assert_null(d.unit.meter.cpu);
             told[0] += status != UPMU_OK;
             d.fail_at = way ? at : 0;
+            d.reads = 0;
+            d.writes = 0;
             memset(d.writer, 0, sizeof d.writer);
             status = upmu_cpu_resume(&d.host.cpu[0]);
-            assert_true(status == UPMU_OK || (way && status == UPMU_ERR_PORT));
+            assert_int_equal(status, way && !d.fail_at ? UPMU_ERR_PORT : UPMU_OK, at, way);
             told[1] += status != UPMU_OK;
+            accesses = d.reads + d.writes;
             d.fail_at = 0;
             if (d.unit.meter.cpu)
                 assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
         }
-    assert_true(told[0] >= 1 && told[1] >= 1);
+    assert_true(reads >= 1 && accesses >= 2);
+    assert_int_equal(told[0], reads);
+    assert_int_equal(told[1], accesses);
 }
 
 /* Mistake: a box that was frozen before another one faulted stays so while the unit sleeps on. */
@@ -218,7 +242,7 @@ static void a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached(void **state)
     run_one(UPMU_SPACE_PCI, 2, 3);
     double_steps(10);
     reached = 0;
-    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* (no CPU can take it) */
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* no CPU can take it */
     assert_null(d.unit.meter.cpu);
     assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_ERR_WRONG_CPU);
     assert_null(d.unit.meter.cpu);
@@ -255,7 +279,7 @@ static void of_many_cpus_the_best_are_listed(void **state)
         }
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
         assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
-        d.host.cpu[0].units = NULL; /* (it drives no more than the others) */
+        d.host.cpu[0].units = NULL; /* CPU 0 drives no more units than the others */
         upmu_unit_ask(&d.unit, &facts);
         assert_int_equal(facts.allowed_count, UPMU_UNIT_CPUS);
         for (unsigned i = 0; i < UPMU_UNIT_CPUS; i++)
@@ -305,6 +329,10 @@ static void a_dry_run_lists_what_a_start_writes(void **state)
         assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
         assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
         assert_int_equal(dry.count, d.writes);
+        for (unsigned i = 0; i < d.writes; i++) {
+            assert_int_equal(writes[i].address, d.written[i].offset, style, i);
+            assert_int_equal(writes[i].value, d.written[i].value, style, i);
+        }
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
 }
@@ -433,7 +461,7 @@ static void a_count_goes_on_without_a_box_that_vanishes(void **state)
                 assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
                 assert_int_equal(count_of(&d.host.session).raw, seen);
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
-                /* (It keeps what it has.) */
+                /* The box that is gone keeps what it has. */
                 assert_int_equal(upmu_unit_close(&d.unit), gates[i] == UPMU_UNIT_FREE ? UPMU_OK : UPMU_ERR_PORT, i);
                 d.gone = 0;
                 assert_idle(1u << 3);

@@ -141,8 +141,8 @@ static void a_region_that_cannot_be_opened_leaves_nothing_open(void **state)
         assert_int_equal(dies[0].region.session.why.status, refused[i].status, i);
         assert_int_equal(upmu_uncore_region_begin(dies, 1), UPMU_ERR_STATE);
         assert_int_equal(upmu_uncore_region_read(dies, 1, lines, 1), UPMU_ERR_STATE);
+        assert_null(machine.open_units);
     }
-    /* Nothing stayed open. */
     assert_int_equal(upmu_uncore_region_open(dies, DIES, &machine, "imc/CAS_COUNT.RD"), UPMU_OK);
     assert_int_equal(upmu_uncore_region_close(dies, DIES), UPMU_OK);
     assert_int_equal(sim.violation_count, 0);
@@ -456,7 +456,7 @@ static void a_region_that_is_half_open_says_so_until_it_is_closed(void **state)
 
         prepare("skx2");
         bring_up();
-        /* (From the last die, which has no room in the end.) */
+        /* Odd: from the last die, for which there is no room. */
         for (unsigned i = 0; i < CPUS && calls & 1u; i++)
             if (uncore.place[i].die)
                 upmu_sim_switch_cpu(&sim, i);

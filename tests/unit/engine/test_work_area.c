@@ -98,7 +98,7 @@ static void calls_do_the_same_with_a_work_area_and_keep_nothing_in_it(void **sta
     assert_true(with[0] != 0 && with[4] != 0 && with[12] != 0);
 }
 
-/* It is not zeroed: what it holds, numbers of counters too, moves no event. */
+/* A work area is not zeroed: what it holds, numbers of counters too, moves no event. */
 static void what_it_held_before_does_not_matter(void **state)
 {
     unsigned char counters[4];
@@ -184,7 +184,7 @@ static void handlers_leave_it_alone(void **state)
     host_end(&host);
 }
 
-/* It is refused where another call is under way, and not used any more after fini. */
+/* An area is refused where another call is under way, and not used any more after fini. */
 static void area_is_lent_between_calls_and_until_fini(void **state)
 {
     struct upmu_dry_run dry = {NULL, 0, 0};

@@ -113,7 +113,7 @@ static void an_entry_is_one_write(void **state)
         start(0);
         start(1);
         enter();
-        leave(); /* (The first entry writes the guest's select, which the start has put off.) */
+        leave(); /* the first entry writes the guest's select, which the start has put off */
         host_forget_cost(&f);
         enter();
         host_costs(&f, "entry", p->each ? 2 : 1, 0);
@@ -160,7 +160,7 @@ static void sessions_that_cannot_change_their_world_stop(void **state)
             host_forget_cost(&f);
             guest ? enter() : leave();
             host_costs(&f, "nothing runs", 0, 0);
-            /* It is as it was before. */
+            /* Both sessions count in their worlds again. */
             start(0);
             start(1);
             if (!guest)
@@ -298,7 +298,7 @@ static void a_switch_between_guests_moves_no_gate(void **state)
                 host_forget_cost(&f);
             host_thread_switch(&f, 0, i % 2);
             if (i > 3)
-                host_costs(&f, "one select changes", n != 2, 2); /* (It is written when it opens.) */
+                host_costs(&f, "one select changes", n != 2, 2); /* a select that is a gate is written when it opens */
             enter();
             host_run(&f, 100);
             leave();
@@ -403,7 +403,7 @@ static void sharing_sessions_stay_in_their_worlds(void **state)
         for (unsigned i = 0; i < 6; i++) {
             struct upmu_count count = host_count(&f.sessions[i], 0);
 
-            if (i / 2 != 1) /* (The model runs no program.) */
+            if (i / 2 != 1) /* the model runs no program, so that branches:u stay 0 */
                 assert_true(count.raw > 0 && count.raw <= (i % 3 ? 200 * 50 : 400 * 50), i);
             assert_compare(count.running_ns, <, count.enabled_ns);
         }
@@ -888,7 +888,7 @@ static unsigned mask_always(void *state, const struct upmu_overflow *overflow, b
     return UPMU_OVERFLOW_MASK;
 }
 
-/* Its counters stay closed: the gates that the hardware is given are asked for at the time of an entry. */
+/* A masked session's counters stay closed: the gates that the hardware is given are asked for at each entry. */
 static void the_hardware_opens_no_counter_that_a_handler_masked(void **state)
 {
     static const struct upmu_format masking = {.name = "masks", .overflow = mask_always};
@@ -1243,7 +1243,7 @@ static void the_next_sample_can_be_given(void **state)
         samples(1);
         host_run(&f, 299);
         samples(2);
-        /* One that runs goes on. */
+        /* A session that runs goes on. */
         assert_int_equal(upmu_set_wait(&session->set, 0, 5, 7), UPMU_OK);
         host_run(&f, 5 + 7 * 3);
         samples(4);
@@ -1343,7 +1343,6 @@ static void several_change_at_once(void **state)
     assert_int_equal(upmu_sessions_change(&f.cpu[0], NULL, 0, NULL, 0), UPMU_ERR_NO_PMU);
 }
 
-/* Each has run alone, on the same counter. */
 /* A register that others read: from the next load on it is ahead of the count by what was said. */
 static void a_lent_counter_holds_what_was_said(void **state)
 {
@@ -1485,6 +1484,7 @@ static void a_lent_counter_is_closed_before_another_session_writes_it(void **sta
     }
 }
 
+/* Each session has run alone, on the same counter. */
 static void two_that_start_have_two_counters(void **state)
 {
     struct upmu_session *const both[] = {&f.sessions[0], &f.sessions[1]};

@@ -141,7 +141,7 @@ static inline unsigned uncore_counters(const struct upmu_sim_unit_type *type)
 /* The configuration of the n-th event: all of one type differ, and any counter counts them. */
 static inline uint64_t uncore_config(const struct upmu_sim_unit_type *type, unsigned n)
 {
-    uint64_t config = 0x60 + n; /* (no list ties these codes to counters) */
+    uint64_t config = 0x60 + n; /* no list ties these codes to counters */
 
     if (type->style == UPMU_SIM_UNIT_FREE) {
         unsigned group = 0;

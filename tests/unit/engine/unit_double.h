@@ -41,6 +41,10 @@ struct unit_double {
     struct upmu_cpu_place place[UPMU_SIM_CPUS];
     unsigned writes, reads, maps, unmaps;
     unsigned resets[8], reset_count;   /* values of box control with a reset bit */
+    struct {
+        unsigned offset;
+        uint64_t value;
+    } written[8]; /* the first writes */
     unsigned writer[DOUBLE_BOXES];     /* 1 + the CPU that wrote last */
     unsigned fail_at;                  /* 1: the next access faults, and so on; 0: none */
     unsigned slow_ns;                  /* each access takes so long */
@@ -97,7 +101,7 @@ static uint64_t double_code(unsigned box, unsigned i)
     return doubled->type.style == UPMU_UNIT_FREE ? i + 1u : doubled->box[box].select[i] & 0xff;
 }
 
-/* So much happens everywhere. */
+/* So many steps happen in every box. */
 static void double_steps(uint64_t steps)
 {
     uint64_t mask = doubled->type.width == 64 ? ~UINT64_C(0) : (UINT64_C(1) << doubled->type.width) - 1u;
@@ -142,8 +146,12 @@ static void double_note_write(unsigned box, unsigned offset, uint64_t value)
 {
     unsigned cpu = doubled->host.sim.current + 1u;
 
+    if (doubled->writes < 8) {
+        doubled->written[doubled->writes].offset = offset;
+        doubled->written[doubled->writes].value = value;
+    }
     doubled->writes++;
-    /* (Until it is told, a unit has one writer.) */
+    /* Until it is told, a unit has one writer. */
     assert_true(!doubled->writer[box] || doubled->writer[box] == cpu, box);
     doubled->writer[box] = cpu;
     assert_false(offset >= DOUBLE_COUNTER && offset < DOUBLE_FILTER);
@@ -187,7 +195,7 @@ static bool double_wrmsr(void *context, uint32_t msr, uint64_t value)
 static bool double_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
 {
     (void)context;
-    *out_value = 0xffffffffu; /* (All else is absent.) */
+    *out_value = 0xffffffffu; /* all else is absent */
     if (where - DOUBLE_WHERE >= DOUBLE_BOXES)
         return true;
     assert_int_equal(offset % 4, 0);
