@@ -120,7 +120,6 @@ static void nothing_passes_unasked(void **state)
     }
 }
 
-/* A guest that does not touch its PMU, and one that has only prepared it. */
 /* NetBurst's counters, of 40 bits, have addresses of their own. */
 static void nothing_passes_that_has_another_address(void **state)
 {
@@ -145,6 +144,7 @@ static void nothing_passes_that_has_another_address(void **state)
     nest_end(&nest);
 }
 
+/* A guest that does not touch its PMU, and one that has only prepared it. */
 static void a_guest_that_counts_nothing_costs_no_access(void **state)
 {
     (void)state;

@@ -165,7 +165,6 @@ static void a_unit_that_is_stopped_in_order_interrupts_no_more(void **state)
         }
 }
 
-/* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
 /* At one access of a stop just so much happens that the unit completes its sample. */
 static unsigned accesses, complete_at;
 
@@ -220,6 +219,7 @@ static void a_sample_that_completes_during_a_stop_is_given_or_lost(void **state)
     printf("%u samples given, %u lost while their units were stopped\n", given, lost);
 }
 
+/* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
 static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
 {
     (void)state;

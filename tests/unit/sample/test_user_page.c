@@ -506,7 +506,6 @@ static void the_end_of_a_sessionless_program_closes_what_it_might_read(void **st
     host_end(&host);
 }
 
-/* Without pages there is no cost: the hook is not called, nothing is written. */
 /*
  * RDPMC reads every counter: what another thread or session left on one is gone before user mode may.  Its own counts
  * stay what they are.  Catches values that outlive the right to them.
@@ -1050,6 +1049,7 @@ static void a_reader_whose_page_went_while_it_came_is_none_later(void **state)
     host_end(&host);
 }
 
+/* Sessions without a page: the hook that lets programs read counters is not called. */
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
