@@ -86,17 +86,14 @@ static const struct range dangers[] = {
     {0xc0011030, 0xc001103b} /* IBS */};
 /* clang-format on */
 
+/* May a register be one of the PMU's, by its family? */
 static bool is_families(const char *name, uint32_t msr, bool read)
 {
-    const char *const netbursts[] = {"netburst", "netburst_p"};
-    bool old = false;
-
-    for (size_t i = 0; i < LENGTH(netbursts); i++)
-        old |= !strcmp(name, netbursts[i]);
-    if (old)
+    if (!strcmp(name, "netburst") || !strcmp(name, "netburst_p"))
         return among(netburst, LENGTH(netburst), msr);
-    return among(intel, LENGTH(intel), msr) || among(amd, LENGTH(amd), msr) ||
-           (read && (among(intel_read, LENGTH(intel_read), msr) || among(amd_read, LENGTH(amd_read), msr)));
+    if (!strncmp(name, "amd", 3) || !strncmp(name, "hygon", 5))
+        return among(amd, LENGTH(amd), msr) || (read && among(amd_read, LENGTH(amd_read), msr));
+    return among(intel, LENGTH(intel), msr) || (read && among(intel_read, LENGTH(intel_read), msr));
 }
 
 static void every_register_that_is_no_pmus_is_refused(void **state)

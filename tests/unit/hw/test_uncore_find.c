@@ -396,6 +396,7 @@ static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
     assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
     /* (Boxes above the fourth are not asked for.) */
     assert_compare(seen.accesses, <, 30);
+    assert_int_equal(count("cbox"), 2);
 }
 
 /* A machine whose functions have other registers. */
