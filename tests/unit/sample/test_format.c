@@ -11,7 +11,7 @@
 
 static void samples_carry_the_values_that_an_event_asks_for_in_order(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1", "k8_revf", "zen2", "zen4"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
