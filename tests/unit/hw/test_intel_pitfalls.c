@@ -39,7 +39,7 @@ static uint32_t counters_of(const char *name, uint64_t config)
     return upmu_event_raw(&pmu, config, 0, 0, &event) == UPMU_OK ? event.counters : 0;
 }
 
-/* Three events on every model with room for them, on whatever counters: exact, and nothing that the model calls wrong. */
+/* Three events on every model with room for them, on any counters: exact, and nothing that the model calls wrong. */
 static void every_model_counts_and_is_given_back(void **state)
 {
     (void)state;

@@ -1032,7 +1032,7 @@ static void s28_the_default_is_cycles_and_instructions(void **state)
     static const struct {
         uint64_t select;
         unsigned counts;
-    } events[] = {{0x4300c0, 10}, {0x43003c, 20}, {0x43013c, 3},  {0x4300c4, 0}, {0x4300c5, 0},
+    } events[] = {{0x4300c0, 10}, {0x43003c, 20}, {0x43013c, 3}, {0x4300c4, 0}, {0x4300c5, 0},
                   {0x434f2e, 0},  {0x43412e, 0},  {0x4301b1, 0}, {0x5301b7, 0}};
     static const struct upmu_sim_burst each = {
         .instructions = 10,

@@ -10,9 +10,19 @@
 
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
 
-static const char *const every_profile[] = {
-    "core2",   "merom_early",           "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
-    "icelake", "hypervisor_v2_nofixed", "k8_revf", "zen2", "zen4", NULL};
+static const char *const every_profile[] = {"core2",
+                                            "merom_early",
+                                            "version1",
+                                            "nehalem",
+                                            "skylake",
+                                            "skylake_nofw",
+                                            "skylake_smtoff",
+                                            "icelake",
+                                            "hypervisor_v2_nofixed",
+                                            "k8_revf",
+                                            "zen2",
+                                            "zen4",
+                                            NULL};
 
 /* ---- Samples ---- */
 
