@@ -69,6 +69,7 @@ static void packed_files_are_taken_and_say_what_built_in_tables_say(void **state
         struct upmu_event_id id, other;
         char name[NAME];
         uint32_t cursor = 0;
+        unsigned names = 0;
 
         blob.size = blob_make(i, blob.bytes);
         assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
@@ -89,10 +90,16 @@ static void packed_files_are_taken_and_say_what_built_in_tables_say(void **state
             if (status != UPMU_OK)
                 continue;
             assert_int_equal(row.code, expected.code);
+            assert_int_equal(row.code2, expected.code2);
             assert_int_equal(row.umask, expected.umask);
+            assert_int_equal(row.cmask, expected.cmask);
             assert_int_equal(row.flags, expected.flags);
+            assert_int_equal(row.counters, expected.counters);
+            assert_int_equal(row.msr, expected.msr);
             assert_int_equal(row.payload, expected.payload);
+            names++;
         }
+        assert_compare(names, >=, upmu_catalog_rows(catalog) / 2, i);
     }
     assert_true(files >= 6 && blob_small_count() >= 3);
 }

@@ -14,7 +14,7 @@
 
 #include "core/util/text.h"
 
-/* The plain forms of a list's specifications, joined by '|', or the error: "!STATUS@POSITION". */
+/* The plain forms of a list's specifications, joined by '|'. */
 static const char *split(const char *list)
 {
     static char out[4096];
@@ -28,11 +28,7 @@ static const char *split(const char *list)
 
         if (status == UPMU_ERR_END)
             return out;
-        if (status != UPMU_OK) {
-            assert_int_equal(why.status, status);
-            snprintf(out + length, sizeof out - length, "!%d@%d", (int)status, why.position);
-            return out;
-        }
+        assert_int_equal(status, UPMU_OK);
         if (length)
             out[length++] = '|';
         length += upmu_spec_format(&spec, out + length, sizeof out - length);

@@ -1423,6 +1423,9 @@ static void a_cpu_told_of_changes_closes_nothing_of_its_sibling(void **state)
     core.expected[0][0] = core.session[0][0].set.tally[0].total; /* what it counted since its last read is lost */
     happen(&core, 4);
     check_core(&core);
+    for (unsigned c = 0; c < 2; c++)
+        assert_int_equal(core.session[c][0].state, UPMU_SESSION_RUNNING, c);
+    assert_true(core.expected[0][0] == 4 && core.expected[1][0] == 7);
 }
 
 /* The sibling wakes up, and its session runs on. */
@@ -1554,6 +1557,7 @@ static void a_sibling_that_takes_firmware_counters_closes_none_taken(void **stat
     upmu_cpu_take_firmware(&core.cpu[1]);
     happen(&core, 4);
     check_core(&core);
+    assert_int_equal(core.expected[0][0], 7);
 }
 
 int main(void)

@@ -40,28 +40,38 @@ static uint32_t counters_of(const char *name, uint64_t config)
     return upmu_event_raw(&pmu, config, 0, 0, &event) == UPMU_OK ? event.counters : 0;
 }
 
-/* Two events on every model, on whatever counters: exact, and nothing that the model calls wrong. */
+/* Three events on every model with room for them, on any counters: exact, and nothing that the model calls wrong. */
 static void every_model_counts_and_is_given_back(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
+        uint64_t found[UPMU_SIM_GENERAL];
         struct host host;
+        bool three;
 
-        host_set_up(&host, all_profiles[p]);
-        assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches,cycles:k", NULL), UPMU_OK);
-        if (upmu_bits_count(host.cpu[0].meter.pmu->counters) < 3) {
-            assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-            assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
-        }
+        host_prepare(&host, all_profiles[p]);
+        for (unsigned i = 0; i < host.sim.profile->general; i++)
+            found[i] = host.sim.cpu[0].counter[i].value = 0x3456789a + i;
+        host_start(&host);
+        three = upmu_bits_count(host.cpu[0].meter.pmu->counters) >= 3;
+        assert_int_equal(
+            upmu_set_add(&host.session.set, three ? "instructions,branches,cycles:k" : "instructions,branches", NULL),
+            UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 10000);
         if (host_value(&host.session, 0) != 10000 || host_value(&host.session, 1) != 5000)
             fail_msg("%s: %u, %u", all_profiles[p], (unsigned)host_value(&host.session, 0),
                      (unsigned)host_value(&host.session, 1));
+        if (three)
+            assert_int_equal(host_value(&host.session, 2), 20000, p);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host_run(&host, 10000);
         assert_int_equal(host_value(&host.session, 0), 10000);
         host_end(&host);
+        for (unsigned i = 0; i < host.sim.profile->general; i++) {
+            assert_int_equal(host.sim.cpu[0].select[i], 0, p, i);
+            assert_int_equal(host.sim.cpu[0].counter[i].value, found[i], p, i);
+        }
     }
 }
 
@@ -204,6 +214,8 @@ static void no_bit_of_a_missing_counter_is_ever_written(void **state)
         static struct upmu_sim_access trace[4000];
         struct host host;
         uint64_t exist, thaw = 0;
+        unsigned written = 0;
+        bool global;
 
         host_prepare(&host, all_profiles[p]);
         upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
@@ -219,13 +231,17 @@ static void no_bit_of_a_missing_counter_is_ever_written(void **state)
             exist |= 8; /* left alone, but there */
         if (host.cpu[0].meter.pmu->version >= 4)
             thaw = UPMU_X86_STATUS_FROZEN;
+        global = host.cpu[0].meter.pmu->version >= 2;
         host_end(&host);
         assert_compare(host.sim.trace_count, <, 4000);
         for (unsigned i = 0; i < host.sim.trace_count; i++) {
             assert_false(trace[i].faulted, i);
-            if (trace[i].kind == UPMU_SIM_WRMSR && (trace[i].address == 0x38f || trace[i].address == 0x390))
+            if (trace[i].kind == UPMU_SIM_WRMSR && (trace[i].address == 0x38f || trace[i].address == 0x390)) {
                 assert_int_equal(trace[i].value & ~(exist | (trace[i].address == 0x390 ? thaw : 0)), 0, i);
+                written |= trace[i].address == 0x390 ? 2u : 1u;
+            }
         }
+        assert_int_equal(written, global ? 3 : 0, p);
     }
 }
 

@@ -86,17 +86,14 @@ static const struct range dangers[] = {
     {0xc0011030, 0xc001103b} /* IBS */};
 /* clang-format on */
 
+/* May a register be one of the PMU's, by its family? */
 static bool is_families(const char *name, uint32_t msr, bool read)
 {
-    const char *const netbursts[] = {"netburst", "netburst_p"};
-    bool old = false;
-
-    for (size_t i = 0; i < LENGTH(netbursts); i++)
-        old |= !strcmp(name, netbursts[i]);
-    if (old)
+    if (!strcmp(name, "netburst") || !strcmp(name, "netburst_p"))
         return among(netburst, LENGTH(netburst), msr);
-    return among(intel, LENGTH(intel), msr) || among(amd, LENGTH(amd), msr) ||
-           (read && (among(intel_read, LENGTH(intel_read), msr) || among(amd_read, LENGTH(amd_read), msr)));
+    if (!strncmp(name, "amd", 3) || !strncmp(name, "hygon", 5))
+        return among(amd, LENGTH(amd), msr) || (read && among(amd_read, LENGTH(amd_read), msr));
+    return among(intel, LENGTH(intel), msr) || (read && among(intel_read, LENGTH(intel_read), msr));
 }
 
 static void every_register_that_is_no_pmus_is_refused(void **state)
@@ -356,6 +353,52 @@ static void what_passes_changes_no_counter_of_another(void **state)
     }
 }
 
+/* The same on AMD's: counter 0 is the program's, counter 1 another's. */
+static void what_passes_on_amd_changes_no_counter_of_another(void **state)
+{
+    static const char *const profiles[] = {"k8_revf", "zen2", "zen4"};
+    unsigned rounds = getenv("FUZZ_RUNS") ? 350000 : 3000;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(profiles); i++) {
+        uint32_t select = i ? 0xc0010200u : 0xc0010000u, counter = i ? 0xc0010201u : 0xc0010004u, step = i ? 2 : 1;
+        static struct host host;
+        struct upmu_permit rows[UPMU_PERMITS];
+        const struct upmu_port *port;
+        unsigned written = 0;
+        size_t count;
+
+        host_set_up(&host, profiles[i]);
+        port = upmu_sim_port(&host.sim);
+        count = upmu_permit_list(&host.machine.pmu[0], rows, UPMU_PERMITS);
+        upmu_sim_poke(&host.sim, 0, select + step, 0x4300c0);
+        upmu_sim_poke(&host.sim, 0, counter + step, 77);
+        if (i == 2)
+            upmu_sim_poke(&host.sim, 0, 0xc0000301u, 0x2);
+        for (unsigned k = 0; k < rounds; k++) {
+            const struct upmu_permit *row = &rows[draw() % count];
+            uint32_t msr = row->address;
+            uint64_t value = draw() & (k & 1 ? row->privileged : draw() & draw()), present = 0;
+            bool write = upmu_permit_check(rows, count, 1u, PRIVILEGED, msr, &value);
+
+            if (!write && msr != 0xc0000302u)
+                assert_true(port->rdmsr(port->context, msr, &present), msr);
+            if (!write)
+                write = upmu_permit_merge(rows, count, 1u, PRIVILEGED, msr, present, &value);
+            if (write)
+                written += port->wrmsr(port->context, msr, value);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, select + step), 0x4300c0, i, msr);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, counter + step), 77, i, msr);
+            if (i == 2)
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0xc0000301u) & ~UINT64_C(1), 0x2, msr);
+            if (i == 2)
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0, msr);
+        }
+        assert_compare(written, >, rounds / 100);
+        assert_int_not_equal(upmu_sim_peek(&host.sim, 0, select), 0);
+    }
+}
+
 /* Instruction-based sampling shows addresses of all programs, and its controls start it: C0011030h to C001103Bh. */
 static void what_ibs_sees_is_for_no_program(void **state)
 {
@@ -402,6 +445,7 @@ int main(void)
         cmocka_unit_test(a_register_of_several_counters_keeps_the_bits_of_others),
         cmocka_unit_test(rows_say_what_the_description_says),
         cmocka_unit_test(what_passes_changes_no_counter_of_another),
+        cmocka_unit_test(what_passes_on_amd_changes_no_counter_of_another),
         cmocka_unit_test(what_ibs_sees_is_for_no_program),
         cmocka_unit_test(a_machine_permits_what_each_of_its_core_types_does),
     };

@@ -11,9 +11,9 @@ static bool zero(void *context, uint32_t index, uint64_t *out_value)
     return true;
 }
 
-static const char *const profiles[] = {"core2", "skylake", "nocona"};
+static const char *const profiles[] = {"core2", "skylake", "nocona", "k8_revf", "zen2", "zen4"};
 
-#define EACH(profile) for (const char *const *profile = profiles; profile < profiles + 3; profile++)
+#define EACH(profile) for (const char *const *profile = profiles; profile < profiles + 6; profile++)
 
 static void an_rdpmc_that_tells_something_else_is_not_used(void **state)
 {
@@ -57,7 +57,9 @@ static void an_rdpmc_that_tells_the_truth_is_used(void **state)
         assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 2500, .cycles = 2500});
         assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, 2500);
         assert_compare(host.cpu[0].meter.bank.accesses.rdpmcs, >, 1);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host_end(&host);

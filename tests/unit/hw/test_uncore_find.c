@@ -396,6 +396,7 @@ static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
     assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
     /* (Boxes above the fourth are not asked for.) */
     assert_compare(seen.accesses, <, 30);
+    assert_int_equal(count("cbox"), 2);
 }
 
 /* A machine whose functions have other registers. */
@@ -709,8 +710,6 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
     assert_int_equal(model.unit_writes, 0);
 }
 
-/* One word is anything: nothing is written, nothing is endless, and what is there has sensible registers. */
-/* Base registers of 64 bits: the low half of an address may be 0. */
 /* Type 7 of the table: a second function of its device is a mesh box of high bandwidth memory (Intel PCM 2026-06). */
 static void move_second_m2m(struct upmu_sim *machine, unsigned package, unsigned word, uint64_t *value)
 {
@@ -737,6 +736,7 @@ static void mesh_boxes_of_high_bandwidth_memory_are_a_unit_of_their_own(void **s
     assert_int_equal(count("m2m_hbm"), alone / 2);
 }
 
+/* Base registers of 64 bits: the low half of an address may be 0. */
 static void a_table_may_lie_at_any_address(void **state)
 {
     static const uint64_t addresses[] = {UINT64_C(0x400000000), UINT64_C(0x410000000)};
@@ -759,6 +759,7 @@ static void a_table_may_lie_at_any_address(void **state)
     assert_string_equal(seen.failure, "a table of units has no address");
 }
 
+/* One word is anything: nothing is written, nothing is endless, and what is there has sensible registers. */
 static void any_word_of_a_table_may_be_anything(void **state)
 {
     unsigned rounds = share_of("damaged tables", 2000, share_few(1, 3), 8);

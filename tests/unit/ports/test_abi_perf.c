@@ -579,9 +579,15 @@ static void every_format_has_its_bytes(void **state)
         assert_int_equal(out[value], 400, value);
         if (format & UPMU_PERF_READ_ID)
             assert_int_equal(out[id], 1, id);
+        if (format & UPMU_PERF_READ_LOST)
+            assert_int_equal(out[id + !!(format & UPMU_PERF_READ_ID)], 0, id);
+        for (unsigned i = 1; i < (group ? value : id); i++) /* both times */
+            assert_int_equal(out[i], 400, i);
         if (group) {
             assert_int_equal(out[0], 2);
             assert_int_equal(out[value + (words - value) / 2], 100, value, words);
+            if (format & UPMU_PERF_READ_ID)
+                assert_int_equal(out[id + (words - value) / 2], 2, id, words);
         }
         perf_host.copies_left = words;
         assert_int_equal(upmu_perf_read(perf_event(leader), out, sizeof out), -UPMU_PERF_EFAULT);

@@ -241,6 +241,7 @@ static void allocate_parses_places_and_programs_whatever_memory_held(void **stat
 {
     struct pmc_op_pmcallocate request;
     pmc_id_t first, second;
+    pmc_value_t value;
     uint32_t caps;
 
     (void)state;
@@ -280,7 +281,8 @@ static void allocate_parses_places_and_programs_whatever_memory_held(void **stat
     assert_int_equal(upmu_pmc_start(&pmcs, PROCESS, request.pm_pmcid), UPMU_OK);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187) & ~UINT64_C(0x100000), 0x4300c0);
     host_run(&host, 1000);
-    assert_int_equal(pmc_read(request.pm_pmcid, &(pmc_value_t){0}), 0);
+    assert_int_equal(pmc_read(request.pm_pmcid, &value), 0);
+    assert_int_equal(value, 41 + 1000);
     assert_int_equal(memory[0].session.set.event[0].pin, 1);
     /* Peers place first fit: an event that any counter takes blocks one that only the first can count. */
     assert_int_equal(pmc_release(request.pm_pmcid), 0);

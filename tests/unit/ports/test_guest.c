@@ -140,8 +140,11 @@ static void costs_are_these_where_one_register_gates_all(void **state)
         nest_write(&nest, 0x38f, 0x700000003);
         host_costs(&nest.host, "a trap that opens", 0, 0);
         nest_enter(&nest);
-        /* Two selects, the fixed control, the gate; and each of five counters is read for its base. */
-        host_costs(&nest.host, "the first entry", nest.host.sim.access_count[UPMU_SIM_WRMSR], 5);
+        /*
+         * Two selects, the fixed control once for each of its counters, the gate; and each of five counters is read for
+         * its base.
+         */
+        host_costs(&nest.host, "the first entry", 6, 5);
         nest_exit(&nest);
         host_costs(&nest.host, "exit", 1, 0);
         nest_enter(&nest);
@@ -466,7 +469,7 @@ static void a_counter_whose_place_the_host_takes_waits(void **state)
     host_end(&nest.host);
 }
 
-/* Also while the vCPU is there: between an exit and an entry, whether the guest may read its counters itself or not. */
+/* Also while the vCPU is there, between an exit and an entry; whether the guest's counters interrupt or not. */
 static void a_session_of_the_host_that_starts_displaces_a_guests(void **state)
 {
     struct upmu_guest_entry entry;
@@ -1034,6 +1037,17 @@ static void a_denied_event_takes_nothing_that_the_hypervisor_executes(void **sta
 
 /* ---- Events that are allowed ---- */
 
+/* Some of each event that the tests below select. */
+static const struct upmu_sim_burst each_event = {.instructions = 1000,
+                                                 .cycles = 2000,
+                                                 .ref_cycles = 1500,
+                                                 .bus_cycles = 90,
+                                                 .branches = 100,
+                                                 .mispredicts = 20,
+                                                 .llc_references = 30,
+                                                 .llc_misses = 10,
+                                                 .other = {{.count = 50, .event = 0xd1, .umask = 1}}};
+
 static void the_filter_is_kvms(void **state)
 {
     /* instructions; any of 2Eh with unit mask x1h, but not 41h; 3Ch with any but 01h */
@@ -1043,15 +1057,16 @@ static void the_filter_is_kvms(void **state)
     static const struct {
         uint64_t select;
         bool masked, plain;
-    } cases[] = {{0x4300c0, true, true},
-                 {0x4301c0, false, false},
-                 {0x43412e, false, true},
-                 {0x434f2e, false, false},
-                 {0x43003c, true, false},
-                 {0x43013c, false, false},
-                 {0x4300c4, false, false},
+        unsigned count; /* in each_event, of a guest that may count it */
+    } cases[] = {{0x4300c0, true, true, 1000},
+                 {0x4301c0, false, false, 0},
+                 {0x43412e, false, true, 10},
+                 {0x434f2e, false, false, 30},
+                 {0x43003c, true, false, 2000},
+                 {0x43013c, false, false, 90},
+                 {0x4300c4, false, false, 100},
                  /* in transactions alone: no other event */
-                 {0x1004300c0, true, true}};
+                 {0x1004300c0, true, true, 0}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -1073,12 +1088,13 @@ static void the_filter_is_kvms(void **state)
             assert_int_equal(nest.shape.fixed, how & 1u ? 0 : 1);
             nest_write(&nest, 0x38d, how & 1u ? 0 : 3);
             nest_write(&nest, 0x38f, how & 1u ? 1 : 0x100000001);
-            nest_run(&nest, BURST(10));
+            nest_run(&nest, &each_event);
             if (nest.vcpu.counter[0].denied != (match == (how & 1u)))
                 fail_msg("select %llx, %u: denied %u", (unsigned long long)cases[i].select, how,
                          nest.vcpu.counter[0].denied);
+            assert_int_equal(nest_read(&nest, 0xc1), match == (how & 1u) ? 0 : cases[i].count, i, how);
             if (!(how & 1u))
-                assert_int_equal(nest_read(&nest, 0x309), 10);
+                assert_int_equal(nest_read(&nest, 0x309), 1000);
             nest_end(&nest);
         }
 }
@@ -1137,6 +1153,7 @@ static void level_ipc_has_its_events_and_no_kinds_of_them(void **state)
     static const uint64_t selects[] = {0x43003c, 0x4300c0, 0x2c300c0, 0x4700c0,
                                        0x43013c, 0xc3013c, 0x14300c0, 0x4300c1};
     static const bool allowed[] = {true, true, false, false, true, false, false, false};
+    static const unsigned counts[] = {2000, 1000, 0, 0, 90, 0, 0, 0};
 
     (void)state;
     for (unsigned i = 0; i < sizeof selects / sizeof selects[0]; i++) {
@@ -1146,9 +1163,12 @@ static void level_ipc_has_its_events_and_no_kinds_of_them(void **state)
         nest_begin(&nest);
         nest_write(&nest, 0x186, selects[i]);
         nest_write(&nest, 0x38d, 3);
-        nest_enter(&nest);
+        nest_write(&nest, 0x38f, 0x100000001);
+        nest_run(&nest, &each_event);
         assert_int_equal(nest.vcpu.counter[0].denied, !allowed[i], i);
         assert_int_equal(nest.vcpu.counter[16].denied, 0);
+        assert_int_equal(nest_read(&nest, 0xc1), counts[i], i);
+        assert_int_equal(nest_read(&nest, 0x309), 1000, i);
         nest_end(&nest);
     }
 }
@@ -1157,6 +1177,7 @@ static void a_level_says_what_a_guest_may_count(void **state)
 {
     /* cycles, branches, an event of this CPU alone */
     static const uint64_t selects[] = {0x43003c, 0x4300c4, 0x4301d1};
+    static const unsigned counts[] = {2000, 100, 50};
     static const unsigned allowed[] = {
         [UPMU_GUEST_IPC] = 1, [UPMU_GUEST_ARCH] = 3, [UPMU_GUEST_ALL] = 7, [UPMU_GUEST_OFF] = 0};
     static const uint8_t levels[] = {UPMU_GUEST_IPC, UPMU_GUEST_ARCH, UPMU_GUEST_ALL, UPMU_GUEST_OFF};
@@ -1169,9 +1190,13 @@ static void a_level_says_what_a_guest_may_count(void **state)
         nest_begin(&nest);
         for (unsigned k = 0; k < 3; k++)
             nest_write(&nest, 0x186 + k, selects[k]);
-        nest_enter(&nest);
-        for (unsigned k = 0; k < 3; k++)
-            assert_int_equal(!nest.vcpu.counter[k].denied, allowed[levels[i]] >> k & 1u, k, i);
+        nest_run(&nest, &each_event);
+        for (unsigned k = 0; k < 3; k++) {
+            bool counted = allowed[levels[i]] >> k & 1u;
+
+            assert_int_equal(!nest.vcpu.counter[k].denied, counted, k, i);
+            assert_int_equal(nest_read(&nest, 0xc1 + k), counted ? counts[k] : 0, k, i);
+        }
         nest_end(&nest);
     }
     nest_prepare(&nest, "zen2", NULL);
@@ -1180,9 +1205,11 @@ static void a_level_says_what_a_guest_may_count(void **state)
     nest_begin(&nest);
     nest_write(&nest, 0xc0010200u, 0x4300c0);
     nest_write(&nest, 0xc0010202u, 0x1004300c0);
-    nest_enter(&nest);
+    nest_run(&nest, &(struct upmu_sim_burst){.instructions = 40, .other = {{.count = 7, .event = 0xc0, .high = 1}}});
     assert_int_equal(nest.vcpu.counter[0].denied, 0);
     assert_int_equal(nest.vcpu.counter[1].denied, 1);
+    assert_int_equal(nest_read(&nest, 0xc0010201u), 40);
+    assert_int_equal(nest_read(&nest, 0xc0010203u), 0);
     nest_end(&nest);
     /* Another CPU's own events mean nothing here. */
     nest_prepare(&nest, "skylake", NULL);
@@ -1191,9 +1218,11 @@ static void a_level_says_what_a_guest_may_count(void **state)
     nest_begin(&nest);
     nest_write(&nest, 0x186, 0x4301d1);
     nest_write(&nest, 0x187, 0x4300c4);
-    nest_enter(&nest);
+    nest_run(&nest, &each_event);
     assert_int_equal(nest.vcpu.counter[0].denied, 1);
     assert_int_equal(nest.vcpu.counter[1].denied, 0);
+    assert_int_equal(nest_read(&nest, 0xc1), 0);
+    assert_int_equal(nest_read(&nest, 0xc2), 100);
     nest_end(&nest);
 }
 
@@ -1206,14 +1235,6 @@ static void check_shown(const char *host, unsigned how)
     static const uint16_t codes[] = {0x003c, 0x00c0, 0x013c, 0x4f2e, 0x412e, 0x00c4, 0x00c5};
     static const char *const names[] = {"cycles",       "instructions", "bus-cycles",   "cache-references",
                                         "cache-misses", "branches",     "branch-misses"};
-    static const struct upmu_sim_burst burst = {.instructions = 1000,
-                                                .cycles = 2000,
-                                                .ref_cycles = 1500,
-                                                .bus_cycles = 90,
-                                                .branches = 100,
-                                                .mispredicts = 20,
-                                                .llc_references = 30,
-                                                .llc_misses = 10};
     uint32_t leaf[4] = {0, 0, 0, 0};
 
     nest.port.cpuid(&nest, 0xa, 0, leaf);
@@ -1230,14 +1251,14 @@ static void check_shown(const char *host, unsigned how)
         nest_write(&nest, 0xc1, 0);
         if ((leaf[0] & 0xffu) >= 2)
             nest_write(&nest, 0x38f, 1);
-        nest_run(&nest, &burst);
+        nest_run(&nest, &each_event);
         if (!nest_read(&nest, 0xc1) || nest.vcpu.counter[0].denied)
             fail_msg("%s, policy %u: %s is shown, and counts nothing", host, how, names[i]);
     }
     for (unsigned i = 0; i < (leaf[3] & 0x1fu); i++) {
         nest_write(&nest, 0x38d, 3u << 4 * i);
         nest_write(&nest, 0x38f, UINT64_C(1) << (32 + i));
-        nest_run(&nest, &burst);
+        nest_run(&nest, &each_event);
         if (!nest_read(&nest, 0x309 + i))
             fail_msg("%s, policy %u: fixed counter %u is shown, and counts nothing", host, how, i);
     }

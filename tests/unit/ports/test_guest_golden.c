@@ -140,11 +140,11 @@ static void carry(void)
     size_t used = 0;
     unsigned family, model;
     enum upmu_status status = upmu_guest_save(&nest.vcpu, state, sizeof state, &used);
-    char text[2 * sizeof state + 1] = "";
 
-    for (size_t i = 0; i < used && i < 150; i++)
-        snprintf(text + 2 * i, 3, "%02x", state[i]);
-    note("save %u: %zu %.300s", (unsigned)status, used, text);
+    note("save %u: %zu", (unsigned)status, used);
+    for (size_t i = 0; i < used; i += 8)
+        note("at %zu: %02x %02x %02x %02x %02x %02x %02x %02x", i, state[i], state[i + 1], state[i + 2], state[i + 3],
+             state[i + 4], state[i + 5], state[i + 6], state[i + 7]);
     note("needs %u", (unsigned)upmu_guest_state_needs(state, used, &family, &model));
     if (below(3) == 0) {
         unsigned bit = below(8 * (unsigned)used);
@@ -200,7 +200,7 @@ static void step(void)
         if (how % 12)
             return;
         nest_exit(&nest);
-        if (how & 3u)
+        if (how / 12 & 3u)
             carry();
         else
             upmu_guest_reset(&nest.vcpu);

@@ -351,8 +351,8 @@ static bool has_room(void)
 static void check_all_at_once(void)
 {
     unsigned counters[16], events[16], count = 0;
+    uint32_t waiting;
     uint64_t gates = 0;
-    bool room = has_room();
 
     for (unsigned n = 0, e = 0; n < general; e++)
         if (is_available(e)) {
@@ -367,16 +367,15 @@ static void check_all_at_once(void)
     }
     set_gates(gates);
     nest_run(&nest, &loop);
+    waiting = nest.vcpu.waiting; /* while they are open: what is closed does not wait */
     set_gates(0);
-    if (room)
-        same("counters that wait", 0, nest.vcpu.waiting, 0);
+    if (has_room())
+        same("counters that wait", 0, waiting, 0);
     for (unsigned i = 0; i < count; i++) {
         unsigned n = counters[i];
         uint64_t expected = n < FIXED ? event(events[i])->count : fixed_counts[n - FIXED];
-        uint64_t value = halt(n);
 
-        if (room || value)
-            same("all at once, counter", n, value, expected);
+        same("all at once, counter", n, halt(n), waiting >> n & 1u ? 0 : expected);
     }
 }
 

@@ -609,6 +609,8 @@ static void levels_take_turns_in_any_order(void **state)
                          (unsigned long long)executed[level], seen.samples,
                          (unsigned)(executed[level] / periods[level]), seen.own);
         }
+        assert_int_equal(inner.injected, inner.handled);
+        assert_int_equal(inner.other, 0);
         go_to(2);
         stack_end();
     }
@@ -621,13 +623,14 @@ static void s14_a_page_of_l1_is_never_named_by_l2(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < STACKS; i++) {
-        const uint32_t low = (uint32_t)doors[0].address, high = (uint32_t)(doors[0].address >> 32);
-        uint32_t answer;
+        uint32_t low, high, answer;
         unsigned pins[2];
 
         if (stacks[i].l1_door != PAGE || stacks[i].l2_door != PAGE)
             continue;
         stack_set_up(i);
+        low = (uint32_t)doors[0].address;
+        high = (uint32_t)(doors[0].address >> 32);
         memcpy(pins, (unsigned[]){doors[0].pins, doors[1].pins}, sizeof pins);
         assert_true(inner_call(NULL, CALL, (uint32_t[]){17, 0, 0}, &answer));
         assert_int_equal(answer, UPMU_PV_OK);

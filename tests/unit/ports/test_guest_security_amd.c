@@ -157,6 +157,12 @@ static void s28_the_default_of_amd_is_cycles_and_instructions(void **state)
         bool counts;
     } events[] = {{0x4300c0, true},  {0x430076, true},  {0x4300c2, false}, {0x4300c3, false},
                   {0x430029, false}, {0x43ff60, false}, {0x8700c0, false}, {0x14300c0, false}};
+    static const struct upmu_sim_burst each = {
+        .instructions = 10,
+        .cycles = 20,
+        .branches = 5,
+        .mispredicts = 4,
+        .other = {{.count = 9, .event = 0x29}, {.count = 6, .event = 0x60, .umask = 0xff}}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
@@ -166,7 +172,7 @@ static void s28_the_default_of_amd_is_cycles_and_instructions(void **state)
         nest_begin(&nest);
         nest_write(&nest, SELECT(0), events[i].select | 0x400000);
         nest_write(&nest, GATES, 1);
-        nest_run(&nest, BURST(10));
+        nest_run(&nest, &each);
         assert_int_equal(nest.vcpu.counter[0].denied, !events[i].counts, i);
         assert_int_equal(nest_read(&nest, SELECT(0)), events[i].select | 0x400000, i);
         assert_int_equal(nest_read(&nest, COUNTER(0)) != 0, events[i].counts, i);

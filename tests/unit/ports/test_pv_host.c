@@ -425,6 +425,21 @@ static void count_calls(struct nest *of, const struct upmu_frame *frame)
     of->handled++;
 }
 
+/* What the areas of two events have when the guest's handler is called. */
+static struct {
+    uint64_t count[2];
+    uint32_t overflows[2];
+} at_interrupt;
+
+static void look_at_areas(struct nest *of, const struct upmu_frame *frame)
+{
+    count_calls(of, frame);
+    for (unsigned i = 0; i < 2; i++) {
+        at_interrupt.count[i] = area_count(1024 * i);
+        at_interrupt.overflows[i] = area_overflows(1024 * i);
+    }
+}
+
 /*
  * PV-019 to PV-023: the operations are 1 to 5, as the text numbers them (PV-020, PV-021, PV-022).  PV-024: the
  * parameter lies above 4 GiB.  PV-045: nothing is counted before ENABLE.  PV-047, PV-049, PV-012, PV-023: from ENABLE
@@ -516,9 +531,9 @@ static void a_number_that_is_opened_again_is_a_new_event(void **state)
 }
 
 /*
- * PV-027: the period is where it belongs.  PV-004, PV-044, PV-035: count and overflows are in the area in time.
- * PV-005, PV-006: one interrupt for both events.  PV-036: one more for each period.  PV-042: they are added to what the
- * guest left there.
+ * PV-027: the period is where it belongs.  PV-004, PV-044, PV-035: count and overflows are in the areas when the
+ * guest's handler is called.  PV-005, PV-006: one interrupt for both events.  PV-036: one more for each period.
+ * PV-042: they are added to what the guest left there.
  */
 static void overflows_reach_the_area_before_the_interrupt(void **state)
 {
@@ -526,7 +541,7 @@ static void overflows_reach_the_area_before_the_interrupt(void **state)
 
     (void)state;
     begin("skylake", 100);
-    nest.handler = count_calls;
+    nest.handler = look_at_areas;
     nest_enter(&nest);
     assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1, .period = 1000}), 0);
     assert_int_equal(open_at(1024, 2, &(struct attr_words){.config = 4, .period = 250}), 0);
@@ -536,13 +551,16 @@ static void overflows_reach_the_area_before_the_interrupt(void **state)
         nest_run(&nest, BURST(1000));
         assert_int_equal(nest.handled, seen + 1); /* of both events */
         seen = nest.handled;
-        assert_int_equal(area_overflows(0), i + 1, i);
-        assert_int_equal(area_overflows(1024), i + 1, i);
-        assert_int_equal(area_count(0), 1000 * (i + 1), i);
+        for (unsigned k = 0; k < 2; k++) {
+            assert_int_equal(at_interrupt.overflows[k], i + 1, i, k);
+            assert_int_equal(at_interrupt.count[k], (k ? 250 : 1000) * (i + 1), i, k);
+        }
     }
-    memset(ram + 520, 0, 4); /* the guest took them */
+    memset(ram + 520, 0, 4); /* the guest took them, and left 7 of the other event */
+    memcpy(ram + 1024 + 520, &(uint32_t){7}, 4);
     nest_run(&nest, BURST(1000));
     assert_int_equal(area_overflows(0), 1);
+    assert_int_equal(area_overflows(1024), 8);
     assert_int_equal(call(4, 1, 0), 0);
     assert_int_equal(area_count(0), 11000);
     end();
@@ -577,6 +595,9 @@ static void what_a_guest_asks_wrongly_is_refused(void **state)
         attr.bp_type = (uint32_t)(UINT64_C(1) << bit >> 32 | UINT64_C(1) << bit);
         assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
         attr = good;
+        attr.reserved = (uint32_t)(UINT64_C(1) << bit >> 32 | UINT64_C(1) << bit);
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
+        attr = good;
         attr.reserved2 = (uint32_t)(UINT64_C(1) << bit >> 32 | UINT64_C(1) << bit);
         assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
         attr = good;
@@ -585,6 +606,18 @@ static void what_a_guest_asks_wrongly_is_refused(void **state)
         attr = good;
         attr.bp_len = UINT64_C(1) << bit;
         assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
+        /* The guest makes its own records: any form of them is taken. */
+        attr = good;
+        attr.sample_type = attr.read_format = UINT64_C(1) << bit;
+        assert_int_equal(open_at(0, 1, &attr), 0);
+        assert_int_equal(call(2, 1, 0), 0);
+    }
+    for (unsigned bit = 0; bit < 32; bit++) { /* the word after the number, in the parameter */
+        const uint64_t words[3] = {RAM_BASE + 256, RAM_BASE + 512, UINT64_C(1) << (32 + bit) | 1};
+
+        memcpy(ram, words, 24);
+        memcpy(ram + 256, &good, sizeof good);
+        assert_int_equal(call(1, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_ATTR, bit);
     }
     for (unsigned type = 1; type < 100; type++)
         if (type != 4) {

@@ -190,7 +190,6 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
     host_end(&host);
 }
 
-/* Losses of the ring, also those that no later sample reported, and what the log's buffer had no room for. */
 /* The whole name of an event with many unit masks, longer than a short buffer has room for. */
 static void a_log_has_long_names_of_events_whole(void **state)
 {
@@ -221,6 +220,7 @@ static void a_log_has_long_names_of_events_whole(void **state)
     host_end(&host);
 }
 
+/* Losses of the ring, also those that no later sample reported, and what the log's buffer had no room for. */
 static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};

@@ -83,6 +83,33 @@ static void both_units_take_a_sample_each_period(void **state)
         }
 }
 
+static void a_sample_names_the_cpu_that_took_it(void **state)
+{
+    struct upmu_ibs_sample last;
+    struct host host;
+
+    (void)state;
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        struct upmu_ibs fetch = unit(UPMU_IBS_FETCH, 1600);
+
+        set_up(&host, "zen2");
+        upmu_sim_switch_cpu(&host.sim, cpu);
+        if (cpu) {
+            host.sim.cpu[1].amd.ibs[0xa] = 0x101;
+            assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+        }
+        assert_int_equal(upmu_ibs_start(&host.cpu[cpu], &fetch), UPMU_OK);
+        host_run(&host, 1650);
+        assert_int_equal(drain(&fetch, &last), 1);
+        assert_int_equal(last.cpu, cpu);
+        assert_int_equal(upmu_ibs_stop(&host.cpu[cpu], &fetch), UPMU_OK);
+        if (cpu)
+            assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        host_end(&host);
+    }
+}
+
 static void the_op_unit_counts_ops_as_well(void **state)
 {
     struct upmu_ibs op = unit(UPMU_IBS_OP, 0x100000);
@@ -165,7 +192,6 @@ static void a_unit_that_is_stopped_in_order_interrupts_no_more(void **state)
         }
 }
 
-/* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
 /* At one access of a stop just so much happens that the unit completes its sample. */
 static unsigned accesses, complete_at;
 
@@ -220,6 +246,7 @@ static void a_sample_that_completes_during_a_stop_is_given_or_lost(void **state)
     printf("%u samples given, %u lost while their units were stopped\n", given, lost);
 }
 
+/* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
 static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
 {
     (void)state;
@@ -560,6 +587,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_units_take_a_sample_each_period),
+        cmocka_unit_test(a_sample_names_the_cpu_that_took_it),
         cmocka_unit_test(the_op_unit_counts_ops_as_well),
         cmocka_unit_test(counters_sample_beside_the_units),
         cmocka_unit_test(a_late_interrupt_of_a_stopped_unit_is_stale),

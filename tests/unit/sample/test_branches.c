@@ -1162,6 +1162,8 @@ static void a_call_that_is_interrupted_records_as_it_should(void **state)
                         records = host.cpu[0].branches.stack && !frozen;
                         assert_int_equal(is_recording(&host), records);
                         assert_int_equal(records, which < 3 && !(nmi.happened && what == FREEZE && frozen));
+                        if (which == 1 && what == FREEZE) /* a read undoes no freeze */
+                            assert_int_equal(frozen, nmi.happened, k, at);
                         more = nmi.happened;
                         assert_int_equal(host.cpu[0].branches.readers, 0);
                         finished(&host);

@@ -118,6 +118,33 @@ static void each_period_is_a_sample_in_the_programs_pages(void **state)
     }
 }
 
+static void a_sample_names_the_cpu_that_took_it(void **state)
+{
+    const struct upmu_sampling sampling = {.period = 100};
+    struct upmu_mapped_sample sample;
+    struct host *host = &m.host;
+
+    (void)state;
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        prepare(1, false);
+        upmu_sim_switch_cpu(&host->sim, cpu);
+        if (cpu)
+            assert_int_equal(upmu_cpu_init(&host->cpu[1], &host->machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host->session.set, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(&host->session, &upmu_mapped_format, &m.ring, sizeof m.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host->session, &host->cpu[cpu]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host->session), UPMU_OK);
+        host_run(host, 100);
+        assert_true(take(&sample));
+        assert_int_equal(sample.cpu, cpu);
+        assert_int_equal(upmu_session_close(&host->session), UPMU_OK);
+        if (cpu)
+            assert_int_equal(upmu_cpu_fini(&host->cpu[1]), UPMU_OK);
+        upmu_sim_switch_cpu(&host->sim, 0);
+        host_end(host);
+    }
+}
+
 static void what_finds_no_room_is_counted(void **state)
 {
     struct upmu_mapped_sample sample;
@@ -318,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_period_is_a_sample_in_the_programs_pages),
+        cmocka_unit_test(a_sample_names_the_cpu_that_took_it),
         cmocka_unit_test(what_finds_no_room_is_counted),
         cmocka_unit_test(a_full_ring_may_mask_its_session),
         cmocka_unit_test(the_kernels_addresses_are_hidden),

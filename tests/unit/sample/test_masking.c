@@ -96,7 +96,7 @@ static enum upmu_status write_and_stop(struct host *host)
                              : status;
 }
 
-/* They go on as if nothing had been. */
+/* Both sessions start again, count and sample. */
 static void begin_again(struct host *host, uint32_t at)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -122,7 +122,10 @@ static void begin_again(struct host *host, uint32_t at)
     }
 }
 
-/* How many instructions until the next 100 mask one, and how many of the two are masked then. */
+/*
+ * A call after so many hundred instructions, with 100 more before each of its accesses in turn: from none of the two
+ * sessions masked to both.
+ */
 static void each_access(enum upmu_status (*call)(struct host *host), const char *profile)
 {
     struct host host;
@@ -270,6 +273,8 @@ static void almost_full(struct host *host, const char *profile)
 
 static void what_is_masked_counts_no_more_though_a_register_faulted(void **state)
 {
+    unsigned masked = 0;
+
     (void)state;
     for (uint32_t at = 1; at < 8; at++) {
         struct host host;
@@ -280,6 +285,7 @@ static void what_is_masked_counts_no_more_though_a_register_faulted(void **state
         host_run(&host, 100);
         host.sim.fault_at = 0;
         if (host.session.state == UPMU_SESSION_MASKED) {
+            masked++;
             value = host_value(&host.session, 0);
             host_run(&host, 50);
             if (host_value(&host.session, 0) != value)
@@ -287,6 +293,7 @@ static void what_is_masked_counts_no_more_though_a_register_faulted(void **state
         }
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
+    assert_compare(masked, >, 0);
 }
 
 static unsigned accesses_until_full;
@@ -326,6 +333,7 @@ static void what_a_handler_masks_during_a_verification_is_no_difference(void **s
             accesses_until_full = 0;
             if (status != UPMU_OK)
                 fail_msg("%s, before access %u: %s", profiles[p], at, upmu_status_text(status));
+            assert_true(masked || at > 4, p); /* some of its accesses were interrupted */
             host_end(&host);
         }
 }
@@ -356,6 +364,7 @@ static void a_change_is_found_though_a_handler_interrupts_the_look(void **state)
             accesses_until_full = 0;
             if (status != UPMU_ERR_CHANGED)
                 fail_msg("%s, before access %u: %s", profiles[p], at, upmu_status_text(status));
+            assert_true(masked || at > 1, p);
             assert_int_equal(why.address, pmu->table->rows[pmu->counter[2].select_row].address);
             host_end(&host);
         }

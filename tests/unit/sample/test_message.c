@@ -133,7 +133,7 @@ static void a_message_names_the_cpu_that_was_interrupted(void **state)
 
 static void a_session_that_notified_counts_nothing_until_it_is_restarted(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1", "k8_revf", "zen2", "zen4"};
     struct upmu_message message[CAPACITY];
     struct listener l;
 

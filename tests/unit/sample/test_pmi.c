@@ -10,9 +10,19 @@
 
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
 
-static const char *const every_profile[] = {
-    "core2",   "merom_early",           "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
-    "icelake", "hypervisor_v2_nofixed", NULL};
+static const char *const every_profile[] = {"core2",
+                                            "merom_early",
+                                            "version1",
+                                            "nehalem",
+                                            "skylake",
+                                            "skylake_nofw",
+                                            "skylake_smtoff",
+                                            "icelake",
+                                            "hypervisor_v2_nofixed",
+                                            "k8_revf",
+                                            "zen2",
+                                            "zen4",
+                                            NULL};
 
 /* ---- Samples ---- */
 
@@ -39,6 +49,29 @@ static void a_sample_says_where_when_and_on_which_cpu(void **state)
         assert_int_equal(sample.time_ns, host.sim.now_ns);
         host_end(&host);
     }
+}
+
+static void a_sample_of_another_cpu_says_so(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct upmu_sample sample;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(host_drain(&host, &sample), 1);
+    assert_int_equal(sample.cpu, 1);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_end(&host);
 }
 
 static void a_sample_of_user_code_says_so(void **state)
@@ -780,6 +813,7 @@ static void the_time_of_a_move_is_enabled_time_once(void **state)
     assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 0);
+    host_run(&host, 10);
     assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &before), UPMU_OK);
     read_ns = passing_ns;
     host_begin(&host, &host.other);
@@ -787,7 +821,8 @@ static void the_time_of_a_move_is_enabled_time_once(void **state)
     assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.enabled_ns - before.enabled_ns, passing_ns - read_ns);
     assert_compare(count.running_ns, <, count.enabled_ns);
-    assert_int_equal(count.quality, count.raw ? UPMU_QUALITY_SCALED : count.quality);
+    assert_int_equal(count.raw, 10);
+    assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
     host_end(&host);
 }
 
@@ -925,6 +960,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_says_where_when_and_on_which_cpu),
+        cmocka_unit_test(a_sample_of_another_cpu_says_so),
         cmocka_unit_test(a_sample_of_user_code_says_so),
         cmocka_unit_test(counters_that_overflow_together_give_one_sample_of_two_bits),
         cmocka_unit_test(sessions_that_overflow_together_get_a_sample_each),

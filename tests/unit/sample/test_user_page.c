@@ -92,7 +92,8 @@ static void begin_with_reader(struct upmu_thread *mine, struct upmu_thread *thei
 
 static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "willamette"};
+    static const char *const profiles[] = {"skylake",    "core2", "nehalem", "yonah",  "prescott",
+                                           "willamette", "zen2",  "zen4",    "k8_revf"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
@@ -112,15 +113,16 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
                 assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
                 assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             }
-            writes = host.cpu[0].meter.bank.accesses.writes;
+            writes = host.sim.access_count[UPMU_SIM_WRMSR];
             host_run(&host, 1000);
             for (unsigned event = 0; event < 2; event++) {
                 reads = 0;
                 assert_true(upmu_user_read(&page, event, false, &count));
                 assert_int_equal(reads, 1);
+                assert_int_equal(count, (event ? 500 : 1000) * (round + 1), event, round, i);
                 assert_int_equal(count, host_value(&host.session, event));
             }
-            assert_int_equal(host.cpu[0].meter.bank.accesses.writes, writes);
+            assert_int_equal(host.sim.access_count[UPMU_SIM_WRMSR], writes);
         }
         assert_int_equal(page.count, 2);
         assert_int_equal(page.flags, UPMU_USER_RUNNING);
@@ -506,7 +508,6 @@ static void the_end_of_a_sessionless_program_closes_what_it_might_read(void **st
     host_end(&host);
 }
 
-/* Without pages there is no cost: the hook is not called, nothing is written. */
 /*
  * RDPMC reads every counter: what another thread or session left on one is gone before user mode may.  Its own counts
  * stay what they are.  Catches values that outlive the right to them.
@@ -1050,6 +1051,7 @@ static void a_reader_whose_page_went_while_it_came_is_none_later(void **state)
     host_end(&host);
 }
 
+/* Sessions without a page: the hook that lets programs read counters is not called. */
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
