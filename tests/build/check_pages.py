@@ -342,6 +342,22 @@ def figures_of_catalogues_are_the_packers():
 
 
 @check
+def the_page_of_metrics_counts_the_models_that_have_them():
+    models = collections.defaultdict(set)
+    for line in read("events/metrics/intel.tsv").split("\n"):
+        if line and not line.startswith("#"):
+            name, _, _, keys = line.split("\t")[:4]
+            models[name].update(keys.split())
+    complaints, count = [], 0
+    for cells, number in re.findall(r"^\| (?:`\w+`)? ?\| (`.*?) \|.*\| (\d+) (?:Intel models|of them) \|$", read("docs/METRICS.md"), re.M):
+        names = re.findall(r"`(\w+)`", cells)
+        count += len(names)
+        complaints += [f"docs/METRICS.md: {name}: {number} models, {len(models[name])} are in the table" for name in names
+                       if len(models[name]) != int(number)]
+    return complaints if count == 10 else complaints + [f"{count} metrics are found"]
+
+
+@check
 def functions_that_a_model_is_of_are_in_the_files_named():
     """tests/model/README.md: a function, or the end of its name, behind each file."""
     table = re.search(r"^## Which functions a model is of\n(.*?)^## ", read("tests/model/README.md"), re.M | re.S)[1]
