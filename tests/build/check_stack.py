@@ -168,6 +168,18 @@ def every_call_needs_at_most_8_kib_or_3_with_a_work_area():
 
 
 @check
+def a_frame_between_a_call_and_what_it_passes_is_counted_once():
+    """Finds a chain that has the frame of call_here() under the end of the bracket twice: 112 bytes too many."""
+    found, _ = graph("gcc-Os-64")
+    passed = {function: name for function, (name, _, between) in found.passing.items() if between}
+    complaints = [f"{function} has {found.bytes[function]} bytes, {name} {found.bytes[name]}" for function, name in passed.items()
+                  if found.bytes[function] != found.bytes[name]]
+    complaints += [f"{function}: no chain leads through its frames to what is passed" for function in passed
+                   if not any("(" in one for one in found.calls[function])]
+    return complaints if len(passed) > 5 else complaints + [f"only {len(passed)} such calls"]
+
+
+@check
 def functions_that_a_work_area_saves_exist():
     found, _ = graph("gcc-Os-64")
     there = {name.split(":")[-1].split(".")[0] for name in found.bytes}
