@@ -106,6 +106,13 @@ def links_to_sections_lead_to_a_heading():
     return complaints
 
 
+@check
+def the_overview_has_a_line_for_each_page():
+    page = read("docs/OVERVIEW.md").split("## Pages")[1]
+    return [f"docs/OVERVIEW.md lacks {path}" for path in sorted(glob.glob("docs/*.md"))
+            if path != "docs/OVERVIEW.md" and f"]({os.path.basename(path)})" not in page]
+
+
 def make_data():
     """(targets, variables) of the makefiles."""
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
