@@ -349,6 +349,14 @@ def figures_of_catalogues_are_the_packers():
 
 
 @check
+def rules_of_the_models_that_the_engines_page_names_are_there():
+    rules = re.findall(r"^\| ([\w -]+) \| [A-Z]", read("tests/model/README.md").split("## The rules")[1].split("## Which")[0], re.M)
+    column = re.search(r"^## Fields that CPUs share\n(.*?)^## ", read("docs/ENGINE.md"), re.M | re.S)[1]
+    named = set(re.findall(r"\b([A-Z]\d+)\b|\*(\w+)\*", column))
+    return [f"docs/ENGINE.md: the models have no rule {first or second}" for first, second in sorted(named) if (first or second) not in rules]
+
+
+@check
 def the_page_of_metrics_counts_the_models_that_have_them():
     models = collections.defaultdict(set)
     for line in read("events/metrics/intel.tsv").split("\n"):
