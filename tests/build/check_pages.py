@@ -373,6 +373,18 @@ def the_page_of_metrics_counts_the_models_that_have_them():
 
 
 @check
+def pages_count_the_cpus_of_arm_and_the_pmus_of_intel():
+    cpus = {kind: sum(read(path).count("\n# cpu:") for path in glob.glob(f"events/foreign/{kind}_*.tsv")) for kind in ("arm", "a32")}
+    names = set(re.findall(r'MODEL\("(\w+)"', read("backends/x86_core/x86_core_models.h"))) - {"ix86arch"}
+    rows = [line.split("\t") for line in read("tools/catalog_models.tsv").split("\n") if line and line[0] != "#"]
+    names |= {row[2] for row in rows if row[5] in names}
+    wanted = [("README.md", f"of {cpus['arm']} and of {cpus['a32']} CPUs of Arm"), ("docs/arm.md", f"of {cpus['arm']} CPUs of Arm"),
+              ("README.md", f"| {len(names)} names: `core`")]
+    return [f"{page} does not say: {text}" for page, text in wanted if text not in read(page)] + \
+        [f"docs/intel.md lacks {name}" for name in sorted(names) if f"`{name}`" not in read("docs/intel.md")]
+
+
+@check
 def functions_that_a_model_is_of_are_in_the_files_named():
     """tests/model/README.md: a function, or the end of its name, behind each file."""
     table = re.search(r"^## Which functions a model is of\n(.*?)^## ", read("tests/model/README.md"), re.M | re.S)[1]
