@@ -84,6 +84,30 @@ def names_to_words_are_within_budget_and_on_the_page_of_figures():
     return complaints
 
 
+# Rows of docs/CATALOGUES.md, in their order, and what is measured; models in the column of libpfm4's names.
+LOOKUPS = ("lookup-hit", "lookup-folded", "lookup-miss", "lookup-separators", "lookup-masks", "lookup-masks-miss", "lookup-small-masks",
+           "lookup-small-masks-miss", "row", "row-name")
+BESIDE_LIBPFM4 = {"Core 2": "core", "Nehalem": "nhm", "Skylake": "skl", "K8 rev. G": "amd64_k8_revg", "Zen 2": "amd64_fam17h_zen2"}
+
+
+@check
+def the_page_of_catalogues_shows_the_instructions_of_lookups():
+    code, output = measured("--instructions")
+    if code > 1 or not counts():
+        raise Skip("nothing was measured")
+    values = {name: int(value) for name, value in re.findall(r"^instructions\.(\S+)\t(\d+)\t", output, re.M)}
+    page = read("docs/CATALOGUES.md")
+    table = re.search(r"^\| operation \| worst \| mean \| limit \|\n\|[-:|]*\n((?:\|.*\n)*)", page, re.M)[1]
+    rows = [[int(cell.replace(",", "")) for cell in cells] for cells in re.findall(r"\| ([\d,]+) \| ([\d,]+) \| [\d,]+ \|$", table, re.M)]
+    shown = {(name, what): value for name, row in zip(LOOKUPS, rows) for what, value in zip(("worst", "mean"), row)}
+    for model, names, worst, mean in re.findall(r"^\| (.*?) \| (\d+) \| ([\d,]+) \| [\d,]+ \| ([\d,]+) \| [\d,]+ \|$", page, re.M):
+        for what, text in (("calls", names), ("worst", worst), ("mean", mean)):
+            shown["name-upmu-" + BESIDE_LIBPFM4[model], what] = int(text.replace(",", ""))
+    complaints = [f"docs/CATALOGUES.md: {name}, {what}: {value}, measured {values.get(f'{name}-{what}')}" for (name, what), value in
+                  shown.items() if abs(values.get(f"{name}-{what}", 0) - value) * 33 > value]
+    return complaints if len(shown) == 35 else complaints + [f"{len(shown)} figures are shown"]
+
+
 @check
 def switches_starts_reads_interrupts_are_within_their_ceilings():
     return over("--instructions", "instructions.engine")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""README.md: its example compiles and counts, its names are the tree's (check_size.py: its figures); and pages that stay short."""
+"""README.md: its example compiles and counts (check_pages.py: its names; check_size.py: its figures); and pages that stay short."""
 import os
 import re
 
@@ -75,17 +75,6 @@ static enum upmu_status measure""")
         return [output[:2000]]
     code, output = run(["build/tests/readme_no_pmu"])
     return [] if (code, output) == (1, "no usable PMU: leaf 0AH is 0\n") else [f"exit {code}: {output!r}"]
-
-
-@check
-def readme_names_targets_and_files_that_exist():
-    text = read("README.md")
-    complaints = [f"no {path}" for path in set(re.findall(r"\]\(([\w./-]+)\)", text)) if not os.path.exists(path)]
-    makefile = "".join(map(read, files("Makefile", "*/*.mk", "*/*/*.mk")))
-    for target in set(re.findall(r"`make ([a-z-]+)", text)):
-        if not re.search(rf"(^|[ :]){re.escape(target)}([ :]|$)", makefile, re.M) and not target.startswith("test-"):
-            complaints.append(f"no target {target}")
-    return complaints
 
 
 # Pages that a reader takes whole, and their lines; the words of the glossary.

@@ -137,8 +137,11 @@ class Graph:
             for one, size in self.bytes.items():
                 plain = label_of(one).split(".")[0].split("(")[0]
                 most[plain] = max(most.get(plain, 0), size)
-            self.bytes[function] = self.bytes.get(name, 0) + sum(most.get(one, 0) for one in between)
-            self.calls[function] = self.calls.get(name, set()) | {passed}
+            self.bytes[function], self.calls[function] = self.bytes.get(name, 0), self.calls.get(name, set()) | {passed}
+            if between:  # frames between it and what is passed, which its other calls do not stand on
+                inner = f"{', '.join(between)}({passed})"
+                self.bytes[inner], self.calls[inner] = sum(most.get(one, 0) for one in between), {passed}
+                self.calls[function] = self.calls.get(name, set()) | {inner}
 
     def add_source(self, path, source, own):
         text = read(path)
