@@ -105,11 +105,12 @@ static struct upmu_cpu *task_cpu(void *context, struct upmu_perf_task *task)
     return NULL;
 }
 
+/* A descriptor is the place of its event in the array. */
 static struct upmu_perf_event *event_of(void *context, uint32_t caller, int file)
 {
     (void)context;
     (void)caller;
-    return &many.event[many.thread][many.on][file];
+    return &many.event[0][0][0] + file;
 }
 
 static uint64_t clock_ns(void *context)
@@ -188,7 +189,8 @@ static void open_pair(unsigned thread, unsigned cpu, bool group)
         size_t before = many.taken_bytes, grown;
 
         assert_int_equal(upmu_perf_open(&many.perf, 1, &many.event[thread][cpu][i], &attr, (int32_t)thread,
-                                        (int32_t)cpu, group && i ? 0 : -1, 0),
+                                        (int32_t)cpu, group && i ? (int)(PER_THREAD * thread + EVENTS * cpu) : -1,
+                                        0),
                          0, thread, cpu, i);
         many.open[thread][cpu][i] = true;
         grown = sizeof(struct upmu_perf_event) + many.taken_bytes - before;
@@ -360,6 +362,28 @@ static void a_switch_skips_the_sessions_of_other_cpus(void **state)
     assert_int_equal(sigaction(SIGSEGV, &former, NULL), 0);
 }
 
+/* Linux refuses a group whose read would have 16 KiB: 3 words, and 3 of each member here. */
+static void a_group_whose_read_is_too_long_is_refused(void **state)
+{
+    const unsigned most = (16u * 1024u / 8u - 3u) / 3u;
+    struct upmu_perf_event *all = &many.event[0][0][0];
+    struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_SOFTWARE,
+                                  .size = sizeof attr,
+                                  .config = UPMU_PERF_DUMMY,
+                                  .read_format = UPMU_PERF_READS};
+
+    (void)state;
+    set_up();
+    for (unsigned i = 0; i < most; i++)
+        assert_int_equal(upmu_perf_open(&many.perf, 1, &all[i], &attr, 0, -1, i ? 0 : -1, 0), 0, i);
+    assert_int_equal(upmu_perf_open(&many.perf, 1, &all[most], &attr, 0, -1, 0, 0), -UPMU_PERF_E2BIG);
+    attr.read_format = UPMU_PERF_READ_GROUP;
+    assert_int_equal(upmu_perf_open(&many.perf, 1, &all[most], &attr, 0, -1, 0, 0), 0);
+    for (unsigned i = 0; i <= most; i++)
+        assert_int_equal(upmu_perf_close(&all[i]), 0, i);
+    tear_down();
+}
+
 static int map_pages(void **state)
 {
     (void)state;
@@ -373,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thousands_of_events_take_what_the_page_says),
         cmocka_unit_test(a_switch_skips_the_sessions_of_other_cpus),
+        cmocka_unit_test(a_group_whose_read_is_too_long_is_refused),
     };
 
     return cmocka_run_group_tests(tests, map_pages, NULL);
