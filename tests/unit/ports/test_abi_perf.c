@@ -727,6 +727,7 @@ static void a_group_of_software_shows_the_times_of_its_counters(void **state)
 static void software_events_count_what_is_noted(void **state)
 {
     int faults, user, major, switches, migrations, clock, limited;
+    int never[UPMU_PERF_SOFTWARE_EVENTS - UPMU_PERF_ALIGNMENT_FAULTS];
     struct reading reading;
 
     (void)state;
@@ -738,6 +739,8 @@ static void software_events_count_what_is_noted(void **state)
     migrations = open_software(UPMU_PERF_MIGRATIONS, 0, 0, -1, -1);
     clock = open_software(UPMU_PERF_TASK_CLOCK, 0, 0, -1, -1);
     limited = open_software(UPMU_PERF_FAULTS, 0, 0, 1, -1);
+    for (unsigned i = 0; i < sizeof never / sizeof *never; i++)
+        never[i] = open_software(UPMU_PERF_ALIGNMENT_FAULTS + i, 0, 0, -1, -1);
     perf_switch(0, 0);
     for (unsigned i = 0; i < 7; i++)
         upmu_perf_note(&perf_host.perf, 0, &perf_host.task[0],
@@ -761,6 +764,8 @@ static void software_events_count_what_is_noted(void **state)
     assert_int_equal(value_of(major), 2);
     assert_int_equal(value_of(switches), 3);
     assert_int_equal(value_of(migrations), 1);
+    for (unsigned i = 0; i < sizeof never / sizeof *never; i++)
+        assert_int_equal(value_of(never[i]), 0, i);
     reading = read_file(clock);
     assert_int_equal(reading.value, 320);
     assert_int_equal(reading.enabled, 320);
