@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What each option of tools/options.tsv costs: `make prices` writes the table into docs/SIZE.md, between the markers.
+"""What each option of tools/options.tsv costs: `make prices` writes the table into docs/SIZE.md, between the markers; and
+beside it the bytes of abi/perf, file by file.
 
 For each option the library is measured with its other value, and with all else as it is by default on x86-64, but for the
 options beside it.  Text and read-only data are those of all objects of core/, backends/ and events/, as tools/size.py
@@ -21,6 +22,13 @@ import size
 PAGE = "docs/SIZE.md"
 MARKERS = re.compile(r"(<!-- prices -->\n).*?(<!-- end of prices -->)", re.S)
 FLAGS = [*size.FLAGS, "-m64", "-Os"]
+PERF = re.compile(r"(<!-- perf -->\n).*?(<!-- end of perf -->)", re.S)
+PERF_PARTS = {  # of tools/size.py, and what they are
+    "text.perf": "calls, events, groups, rings, records, samples, notes: all but the files below",
+    "text.perf_files": "files that programs read about events (`perf_files.c`, `perf_folder.c`, `perf_unit_files.c`)",
+    "rodata.perf": "names and paths of both, read-only data",
+    "ram.perf_leader": "memory of an event that leads a group, or is alone",
+    "ram.perf_sibling": "memory of another event of a group"}
 STRUCTS = ["machine", "cpu", "session", "thread", "unit"]
 COLUMNS = ["text", "rodata", *STRUCTS]
 PLAIN = {}
@@ -130,9 +138,23 @@ def page(compiler, sizes):
                              [option_row(compiler, option) for option in table.rows()])]) + "\n"
 
 
+def perf_table(sizes):
+    """The bytes of abi/perf beside their ceilings, and its files; `sizes` are the figures of tools/size.py."""
+    lines = ["| part of `abi/perf` | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
+    for name, text in PERF_PARTS.items():
+        aim = f"{sizes['aim.' + name]:,}" if "aim." + name in sizes else ""
+        lines.append(f"| {text} | {sizes[name]:,} | {sizes['limit.' + name]:,} | {aim} |")
+    files = {name.removeprefix("text.abi/perf/"): value for name, value in sizes.items() if name.startswith("text.abi/perf/")}
+    lines += ["", "| file | text |", "|---|---:|"]
+    lines += [f"| `{name}` | {files[name]:,} |" for name in sorted(files)]
+    return "\n".join(lines) + "\n"
+
+
 def main():
     compiler = os.environ.get("CC", "gcc")
-    made = page(compiler, readme.figures([sys.executable, "tools/size.py"]))
+    sizes = readme.figures([sys.executable, "tools/size.py", "--limits"])
+    readme.put(PAGE, PERF, perf_table(sizes))
+    made = page(compiler, sizes)
     with open(PAGE, encoding="utf-8") as file:
         old = file.read()
     with open(PAGE, "w", encoding="utf-8") as file:

@@ -18,7 +18,7 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_set": 3872, "upmu_session": 4368, "upmu_cpu": 3704, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 2312, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
-    "upmu_perf_event": 296,  # with its part of a session 640, for a leader 1,368
+    "upmu_perf_event": 296,  # with its part of a session: PERF_MEMORY
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
@@ -38,6 +38,10 @@ GUEST_ARM_LIMIT, GUEST_ARM_AIM = 3072, 3072  # its registers of Arm
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
 SBI_LIMIT, SBI_AIM = 3800, 4 * 1024  # abi/sbi: the SBI's PMU in a firmware
 SBI_GUEST_LIMIT, SBI_GUEST_AIM = 900, 3072  # what virtual CPUs need besides
+PERF_LIMIT, PERF_AIM = 20790, 14 * 1024  # abi/perf without its files
+PERF_FILES_LIMIT, PERF_FILES_AIM = 4320, 5 * 1024  # the files that programs read about events
+PERF_TABLES_LIMIT = 2710  # names and paths in the read-only data of both
+PERF_MEMORY = {"leader": ("UPMU_SESSION_BYTES(1)", 2048), "sibling": ("UPMU_SESSION_BYTES(2) - UPMU_SESSION_BYTES(1)", 640)}
 PARAVIRT_LIMIT, PARAVIRT_AIM = 1400, 2560  # its backend
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 42900  # 56 names of Linux are 614 bytes
@@ -153,6 +157,25 @@ def folder_size(compiler, folder, name="*"):
     return total
 
 
+def perf_sizes(compiler):
+    """[(source, text, rodata)] of abi/perf, which is no part of the library."""
+    rows = []
+    for source in sorted(glob.glob("abi/perf/*.c")):
+        target = f"{WORK}/perf.o"
+        subprocess.run([compiler, *FLAGS, "-m64", "-Os", "-c", "-o", target, source], check=True)
+        rows.append((source, sections(target, ".text"), sections(target, ".rodata")))
+    return rows
+
+
+def perf_memory(compiler):
+    """{kind: bytes} of an event of abi/perf: the host's structure, and what the event adds to the session of its group."""
+    lines = "".join(f"extern char size_{kind}[]; char size_{kind}[sizeof(struct upmu_perf_event) + {session}];\n"
+                    for kind, (session, _) in PERF_MEMORY.items())
+    target = f"{WORK}/perf-memory.o"
+    subprocess.run([compiler, "-m64", *FLAGS, "-x", "c", "-c", "-o", target, "-"], check=True, input=(HEADERS + lines).encode())
+    return {kind: int(size, 16) for size, kind in re.findall(r"^\S+ (\S+) \S size_(\w+)$", output(["nm", "-S", target]), re.M)}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", default="gcc")
@@ -194,6 +217,15 @@ def main():
     line("text.page_door", folder_size(arguments.cc, "abi/paravirt"), limit=PAGE_DOOR_LIMIT, aim=PAGE_DOOR_AIM)
     line("text.sbi", folder_size(arguments.cc, "abi/sbi", "sbi_pmu"), limit=SBI_LIMIT, aim=SBI_AIM)
     line("text.sbi_guest", folder_size(arguments.cc, "abi/sbi", "sbi_guest"), limit=SBI_GUEST_LIMIT, aim=SBI_GUEST_AIM)
+    perf = perf_sizes(arguments.cc)
+    for source, text, _ in perf:
+        line(f"text.{source}", text)
+    files = sum(text for source, text, _ in perf if re.search("files|folder", source))
+    line("text.perf", sum(text for _, text, _ in perf) - files, limit=PERF_LIMIT, aim=PERF_AIM)
+    line("text.perf_files", files, limit=PERF_FILES_LIMIT, aim=PERF_FILES_AIM)
+    line("rodata.perf", sum(rodata for _, _, rodata in perf), limit=PERF_TABLES_LIMIT)
+    for kind, size in perf_memory(arguments.cc).items():
+        line("ram.perf_" + kind, size, limit=PERF_MEMORY[kind][1])
     line("text.paravirt", sum(row[2] for row in rows if row[0] == "backends/paravirt"), limit=PARAVIRT_LIMIT,
          aim=PARAVIRT_AIM)
     for group, source, text, rodata in rows:

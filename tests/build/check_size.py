@@ -61,6 +61,16 @@ def what_guests_take_stays_below_its_ceilings():
 
 
 @check
+def perf_event_open_stays_below_its_ceilings():
+    return over("text.perf") + over("rodata.perf") + over("ram.perf_")
+
+
+@check
+def size_page_shows_the_bytes_of_perf_event_open():
+    return shows(prices.PAGE, prices.PERF, prices.perf_table(measured()))
+
+
+@check
 def vendored_minimum_stays_below_its_ceiling():
     return over("text.minimum") + over("text.threads")
 

@@ -699,6 +699,7 @@ static void make_perf(uint64_t *random, struct fuzz_draft *draft)
     }
 }
 
+/* The test of the corpus ends in _corpus; that of made inputs is what_is_counted_is_what_was_executed_seeded. */
 const struct fuzz_target fuzz_target = {.name = "perf",
                                         .holds = "what_is_counted_is_what_was_executed",
                                         .runs = 2000,

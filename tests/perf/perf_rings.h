@@ -38,7 +38,7 @@ static void note_wake(void *context, struct upmu_perf_event *event, unsigned wha
     limits[file] += !!(what & UPMU_PERF_WAKE_LIMIT);
 }
 
-static void set_up(void)
+static inline void set_up(void)
 {
     perf_host_set_up("skl");
     perf_host.perf.wake = note_wake;
@@ -57,7 +57,7 @@ static struct upmu_perf_attr attr_of(uint64_t config, uint64_t period, uint64_t 
                                    .flags = flags};
 }
 
-static int open_task(struct upmu_perf_attr attr)
+static inline int open_task(struct upmu_perf_attr attr)
 {
     return perf_open(&attr, 0, -1, -1, 0);
 }
@@ -104,7 +104,7 @@ static bool take(unsigned ring)
     return true;
 }
 
-static void take_sample_of(unsigned ring, uint32_t words)
+static inline void take_sample_of(unsigned ring, uint32_t words)
 {
     assert_true(take(ring));
     assert_int_equal(record.type, UPMU_PERF_RECORD_SAMPLE);
@@ -120,7 +120,7 @@ static void run_task(uint64_t user, uint64_t kernel)
     perf_switch(0, 2);
 }
 
-static uint64_t count_of(int file)
+static inline uint64_t count_of(int file)
 {
     uint64_t word[8];
 
