@@ -206,12 +206,21 @@ static bool su_write_control(struct upmu_sim_uncore *u, struct upmu_sim_unit *un
 }
 
 /*
- * Write the copy of box control that the memory controller has (ADL's IMC): the copy can reset and freeze the box, too.
+ * Write the control of all boxes of the type on the die, which box 1 has and which resets and freezes both (ADL's IMC;
+ * LX uncore_snb.c). What such a write to box 0 does is not known: a violation.
  */
 static void su_write_global_copy(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t value)
 {
-    su_reset(u, unit, value & 2u, value & 4u);
-    unit->frozen = value & 1u;
+    if (unit->index != 1) {
+        su_violate(u, UPMU_SIM_RULE_CHECK_U_READ_ONLY, "write of another controller's control of all", unit, value);
+        return;
+    }
+    for (unsigned i = 0; i < u->units; i++) {
+        if (u->unit[i].type != unit->type || u->unit[i].die != unit->die)
+            continue;
+        su_reset(u, &u->unit[i], value & 2u, value & 4u);
+        u->unit[i].frozen = value & 1u;
+    }
 }
 
 static uint64_t su_writable(const struct upmu_sim_unit *unit, unsigned counter)
@@ -220,10 +229,10 @@ static uint64_t su_writable(const struct upmu_sim_unit *unit, unsigned counter)
 
     if (counter == type->counters)
         return type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 ? 5u : SIM_BIT(22) | SIM_BIT(SU_OVERFLOW_BIT);
+    if (type->layout != UPMU_SIM_LAYOUT_INTEL)
+        return type->select_bits | (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 ? SIM_BIT(31) : SIM_BIT(22));
     if (type->style == UPMU_SIM_UNIT_LIVE || type->style == UPMU_SIM_UNIT_CLIENT)
         return type->select_bits | SIM_BIT(SU_RESET_BIT) | SIM_BIT(SU_OVERFLOW_BIT);
-    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_31)
-        return type->select_bits | SIM_BIT(31);
     return type->select_bits | SIM_BIT(SU_RESET_BIT) | SIM_BIT(SU_OVERFLOW_BIT) | SIM_BIT(22);
 }
 
@@ -249,10 +258,12 @@ static bool su_write_select(struct upmu_sim_uncore *u, struct upmu_sim_unit *uni
     const struct upmu_sim_unit_type *type = unit->type;
     uint64_t reserved = value & ~su_writable(unit, index);
 
-    if (reserved != 0 && type->layout == UPMU_SIM_LAYOUT_INTEL) {
-        if (type->space == UPMU_SIM_SPACE_MSR && su_on(u, UPMU_SIM_RULE_U_RESERVED))
+    if (reserved != 0) {
+        bool faults = type->space == UPMU_SIM_SPACE_MSR && type->layout == UPMU_SIM_LAYOUT_INTEL;
+
+        if (faults && su_on(u, UPMU_SIM_RULE_U_RESERVED))
             return false;
-        if (type->space != UPMU_SIM_SPACE_MSR)
+        if (!faults)
             su_violate(u, UPMU_SIM_RULE_CHECK_U_RESERVED, "reserved bits of a select", unit, value);
     }
     value &= ~reserved;

@@ -9,6 +9,7 @@
 #define SELECT_INVERT SIM_BIT(23)
 #define SELECT_EDGE SIM_BIT(18)
 #define ENABLE_22 SIM_BIT(22)
+#define KNL_NODES 0x23u /* FILTER1: REMOTE_NODE, LOCAL_NODE, NNC, which Linux always sets (knl_cha_hw_config) */
 
 uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
@@ -135,6 +136,8 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
         break;
     case UPMU_SIM_LAYOUT_AMD_UMC:
         named.umask &= 3u;
+        if (named.umask == 0) /* reads, writes and what is neither */
+            named.umask = 7u;
         break;
     default:
         break;
@@ -142,17 +145,37 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-/*
- * Does a select of AMD's L3 have a bit for a slice (not from family 19H on) and one for a hyper-thread? Without them
- * the counter counts nothing.
- */
-static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
+static uint64_t su_ones(uint64_t bits)
 {
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)
-        return select >> 48 & 0xfu && select >> 56;
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_19)
-        return select >> 56 & 3u;
-    return true;
+    uint64_t ones = 0;
+
+    for (; bits != 0; bits &= bits - 1u)
+        ones++;
+    return ones;
+}
+
+/*
+ * Return how many of `count` events the counter of an L3 counts with the slices, cores and hyper-threads of its select
+ * (LXA). The events are spread evenly: before family 19H over 4 slices and 8 hyper-threads, each with a bit in the
+ * select; from 19H on over 8 slices and 8 cores, of which a select names one or all, and 2 hyper-threads of a core. The
+ * latency 90H, and from 19H on 9AH, are counted whole.
+ */
+static uint64_t su_sliced(const struct upmu_sim_unit_type *type, uint64_t select, uint64_t count)
+{
+    uint64_t slices = select >> 46 & 1u ? 8 : 1, cores = select >> 47 & 1u ? 8 : 1;
+    uint64_t event = select & 0xffu;
+
+    if (type->layout == UPMU_SIM_LAYOUT_AMD_L3 && event != 0x90)
+        return count * su_ones(select >> 48 & 0xfu) * su_ones(select >> 56) >> 5;
+    if (type->layout == UPMU_SIM_LAYOUT_AMD_19 && event != 0x90 && event != 0x9a)
+        return count * slices * cores * su_ones(select >> 56 & 3u) >> 7;
+    return count;
+}
+
+static uint64_t su_part(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
+                        uint64_t count)
+{
+    return su_on(u, UPMU_SIM_RULE_U_SLICES) ? su_sliced(unit->type, select, count) : count;
 }
 
 static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
@@ -161,11 +184,11 @@ static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit
     struct su_event named = su_named(unit->type, select);
     bool unit_mask = happening->some ? (named.umask & happening->umask) != 0 : named.umask == happening->umask;
 
+    if (unit->type->layout == UPMU_SIM_LAYOUT_AMD_UMC)
+        unit_mask = named.umask & (happening->umask != 0 ? happening->umask : 4u);
     if (named.event != happening->event && su_on(u, UPMU_SIM_RULE_U_EVENT))
         return false;
-    if ((!unit_mask || named.extended != happening->extended) && su_on(u, UPMU_SIM_RULE_U_UMASK))
-        return false;
-    return su_sliced(unit->type, select) || !su_on(u, UPMU_SIM_RULE_U_SLICES);
+    return (unit_mask && named.extended == happening->extended) || !su_on(u, UPMU_SIM_RULE_U_UMASK);
 }
 
 static bool su_tied_elsewhere(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
@@ -183,6 +206,10 @@ static bool su_tied_elsewhere(const struct upmu_sim_uncore *u, const struct upmu
 static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit,
                             const struct upmu_sim_happening *happening)
 {
+    bool by_node = happening->event == 0x35 || happening->event == 0x36;
+
+    if (unit->type->quirks & UPMU_SIM_QUIRK_NODES && by_node && (unit->filter[1] & KNL_NODES) != KNL_NODES)
+        return su_on(u, UPMU_SIM_RULE_U_FILTER);
     for (unsigned i = 0; i < happening->filtered && i < UPMU_SIM_UNIT_FILTERS; i++) {
         if ((unit->filter[i] & happening->filter_mask[i]) != happening->filter[i])
             return su_on(u, UPMU_SIM_RULE_U_FILTER);
@@ -216,6 +243,30 @@ static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_s
 
 /* ---- Adding ---- */
 
+/* Return the mask of the select bit that lets an overflow of a counter set status bits. */
+static uint64_t su_overflow_bit(const struct upmu_sim_unit *unit, unsigned counter)
+{
+    bool fixed = counter == unit->type->counters;
+
+    return SIM_BIT(fixed && unit->type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 ? 2u : SU_OVERFLOW_BIT);
+}
+
+/*
+ * Return the mask of the bit that an overflow of a counter sets in the global status (SDM vol 4 392H). NHM: a bit for
+ * each counter; clients: bit 0 for the clock, 1 for the arbiter, 3 for all C-boxes. 0, on servers: the model sets none
+ * there, since only LIKWID says which bit is whose.
+ */
+static uint64_t su_global_status(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    if (u->machine->global == UPMU_SIM_GLOBAL_NHM)
+        return SIM_BIT(counter == unit->type->counters ? 32 : counter);
+    if (u->machine->global != UPMU_SIM_GLOBAL_CLIENT)
+        return 0;
+    if (counter == unit->type->counters)
+        return 1;
+    return unit->type->name[0] == 'a' ? 2 : 8;
+}
+
 static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned counter)
 {
     struct upmu_sim_global_state *global = &u->global[su_package(u, unit->die)];
@@ -226,9 +277,10 @@ static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, u
         return;
     if (unit->type->quirks & UPMU_SIM_QUIRK_STATUS_1)
         bit = counter == unit->type->counters ? 0 : counter + 1u;
-    if (unit->counter[counter].select >> SU_OVERFLOW_BIT & 1u || !su_on(u, UPMU_SIM_RULE_U_OVERFLOW_NEEDS_BIT)) {
+    if (unit->counter[counter].select & su_overflow_bit(unit, counter) ||
+        !su_on(u, UPMU_SIM_RULE_U_OVERFLOW_NEEDS_BIT)) {
         unit->status |= SIM_BIT(bit);
-        global->status |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
+        global->status |= su_global_status(u, unit, counter);
     }
     if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT && global->control >> 31 & 1u &&
         su_on(u, UPMU_SIM_RULE_U_OVERFLOW_STOPS))
@@ -260,7 +312,7 @@ void upmu_sim_happen(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, cons
             continue;
         if (su_names(u, unit, select, happening) && !su_filtered_out(u, unit, happening) &&
             !su_tied_elsewhere(u, unit, i, happening->event))
-            su_add(u, unit, i, su_compared(u, unit, select, happening));
+            su_add(u, unit, i, su_part(u, unit, select, su_compared(u, unit, select, happening)));
     }
 }
 

@@ -59,7 +59,7 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(U_WIDTH, 1, "counter bits above the width read 0 (are kept)",                                                   \
       "GUIDE: reserved")                                                                                              \
-    R(U_RESERVED, 1, "MSR: reserved select bits #GP (dropped)",                                                       \
+    R(U_RESERVED, 1, "Intel's MSRs: reserved select bits #GP (dropped)",                                              \
       "choice")                                                                                                       \
     R(U_EVENT, 1, "a counter counts the event that its select names (any)",                                           \
       "GUIDE 2.1.1")                                                                                                  \
@@ -89,7 +89,7 @@
       "LX hswep_uncore_sbox_msr_init_box")                                                                            \
     R(U_UMC_SATURATES, 1, "UMC: stops at its end (wraps)",                                                            \
       "LXA")                                                                                                          \
-    R(U_SLICES, 1, "AMD L3: counts for the slices and threads asked for (for all)",                                   \
+    R(U_SLICES, 1, "AMD L3: counts for the slices, cores and threads asked for (for all)",                            \
       "LXA; AMD PPR 17H")                                                                                             \
     R(CHECK_U_DIE, 1, "violation: a unit's MSR from a die that the test excluded",                                    \
       "upmu/port.h: run_on_cpu")                                                                                      \
@@ -105,8 +105,8 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(CHECK_U_FREEZE, 1, "violation: a running counter of a stranger is stopped or written",                          \
       "firmware's and other drivers' counters")                                                                       \
-    R(CHECK_U_RESERVED, 1, "violation: PCI, MMIO: reserved bits written",                                             \
-      "GUIDE: reserved")                                                                                              \
+    R(CHECK_U_RESERVED, 1, "violation: PCI, MMIO, AMD: reserved bits written",                                        \
+      "GUIDE: reserved; LXA")                                                                                         \
     R(CHECK_U_READ_ONLY, 1, "violation: a register that cannot be written, or whose meaning is unknown",              \
       "GUIDE: reserved")                                                                                              \
     R(CHECK_U_WIDTH, 1, "violation: an access that is unaligned or of another width than its register",               \
