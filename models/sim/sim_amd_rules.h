@@ -116,12 +116,12 @@
       "APM 13.2.1")                                                                                                   \
     R(CHECK_AMD_COUNTER, 1, "violation: an event runs where it cannot count",                                         \
       "LX core.c")                                                                                                    \
-    R(CHECK_AMD_MERGE, 1, "violation: 003H without its merge event, or that stops first",                             \
+    R(CHECK_AMD_MERGE, 1, "violation: 003H without its merge event, or that stops first or has more bits",            \
       "LX core.c")                                                                                                    \
     R(CHECK_AMD_NB, 1, "violation: NB events on one counter number of two cores",                                     \
       "LX core.c amd_nb")                                                                                             \
-    R(CHECK_AMD_IBS, 1, "violation: reserved op-control bits written as 1",                                           \
-      "APM 13.3")                                                                                                     \
+    R(CHECK_AMD_IBS, 1, "violation: IBS control bits that are reserved or need a capability; ops below 90H",          \
+      "APM 13.3; LX ibs.c")                                                                                           \
     R(CHECK_AMD_BRS, 1, "violation: C000_010FH bits 4:3 not 11B (Zen 3)", "LX brs.c")
 /* clang-format on */
 

@@ -135,6 +135,10 @@ static bool sa_write_select(struct upmu_sim *sim, unsigned cpu, const struct sa_
 
     sa_check_mixed(sim, cpu, where->legacy, msr, value);
     sa_check(sim, reserved, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "reserved select bits", msr, value);
+    sa_check(sim,
+             sa_family(sim_is(sim, cpu)) >= 0x17 && sa_event(value) == sa_event(SA_MERGE_SELECT) &&
+                 value & SIM_SELECT_EN && value != SA_MERGE_SELECT,
+             UPMU_SIM_RULE_CHECK_AMD_MERGE, "the merge event with more bits than the enable bit", msr, value);
     if (reserved && !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_DROPS))
         return false;
     sa_check(sim, upmu_sim_amd_runs(sim, cpu, counter) && kept != *where->place && kept & SIM_SELECT_EN &&
@@ -210,6 +214,8 @@ static void sa_write_other(struct upmu_sim *sim, unsigned cpu, const struct sa_w
     upmu_sim_branches_amd_access(sim, cpu, msr);
     sa_check(sim, msr == SA_MSR_DEBUG_EXTENSION && brs && (value & 0x18) != 0x18, UPMU_SIM_RULE_CHECK_AMD_BRS,
              "bits 4:3 of C000_010FH are not 11B", msr, value);
+    if (msr == SA_MSR_IRPERF) /* read-only */
+        return;
     if (msr == SA_MSR_LBR_SELECT)
         value &= 0x1ff;
     if (msr == SA_MSR_DEBUGCTL)

@@ -145,37 +145,15 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-static uint64_t su_ones(uint64_t bits)
-{
-    uint64_t ones = 0;
-
-    for (; bits != 0; bits &= bits - 1u)
-        ones++;
-    return ones;
-}
-
-/*
- * Return how many of `count` events the counter of an L3 counts with the slices, cores and hyper-threads of its select
- * (LXA). The events are spread evenly: before family 19H over 4 slices and 8 hyper-threads, each with a bit in the
- * select; from 19H on over 8 slices and 8 cores, of which a select names one or all, and 2 hyper-threads of a core. The
- * latency 90H, and from 19H on 9AH, are counted whole.
- */
-static uint64_t su_sliced(const struct upmu_sim_unit_type *type, uint64_t select, uint64_t count)
-{
-    uint64_t slices = select >> 46 & 1u ? 8 : 1, cores = select >> 47 & 1u ? 8 : 1;
-    uint64_t event = select & 0xffu;
-
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_L3 && event != 0x90)
-        return count * su_ones(select >> 48 & 0xfu) * su_ones(select >> 56) >> 5;
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_19 && event != 0x90 && event != 0x9a)
-        return count * slices * cores * su_ones(select >> 56 & 3u) >> 7;
-    return count;
-}
-
+/* Return how many of an event's occurrences are those of the slices, cores and threads that a select asks for. */
 static uint64_t su_part(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
                         uint64_t count)
 {
-    return su_on(u, UPMU_SIM_RULE_U_SLICES) ? su_sliced(unit->type, select, count) : count;
+    bool from_19h = unit->type->layout == UPMU_SIM_LAYOUT_AMD_19;
+
+    if ((!from_19h && unit->type->layout != UPMU_SIM_LAYOUT_AMD_L3) || !su_on(u, UPMU_SIM_RULE_U_SLICES))
+        return count;
+    return upmu_sim_amd_l3_part(from_19h, select, count);
 }
 
 static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
