@@ -373,10 +373,11 @@ struct upmu_sim_totals {
 
 /*
  * An event without a field of its own in struct upmu_sim_burst. A counter counts the event if its select has `event`,
- * `umask`, `umask2` (AMD: `event`, `high`, `umask`; UMC: `umask` is 1 for a read, 2 for a write). Pentium 4: an occurrence at the unit whose even ESCR has the
- * address `escr`; `event` is the event number in ESCR[30:25], `mask` has the bits of the event mask (ESCR[24:9]) that
- * select the occurrence. For allocations of IOQ and BSQ, whose event masks contain codes, `mask` is the whole event
- * mask. A replay (3CCH, 09H) needs the bit `payload` of MSR 3F1H, and the bit `matrix` of 3F2H.
+ * `umask`, `umask2` (AMD: `event`, `high`, `umask`; UMC: `umask` is 1 for a read, 2 for a write). Pentium 4: an
+ * occurrence at the unit whose even ESCR has the address `escr`; `event` is the event number in ESCR[30:25], `mask` has
+ * the bits of the event mask (ESCR[24:9]) that select the occurrence. For allocations of IOQ and BSQ, whose event masks
+ * contain codes, `mask` is the whole event mask. A replay (3CCH, 09H) needs the bit `payload` of MSR 3F1H, and the bit
+ * `matrix` of 3F2H.
  */
 struct upmu_sim_other {
     uint64_t count;

@@ -37,6 +37,7 @@ enum upmu_sim_unit_style {
     UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters, 8 freezes (with 16); enable bit 22 */
     UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
     UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bit 1 resets selects and bit 2 counters */
+    UPMU_SIM_UNIT_BITS,        /* NHM-EX: a counter needs its bit in box control (fixed: 31) and the enable bit */
     UPMU_SIM_UNIT_FREE         /* free-running */
 };
 
@@ -69,6 +70,7 @@ enum upmu_sim_unit_layout {
 #define UPMU_SIM_QUIRK_CPU (1u << 10)          /* a die has one box for each of its CPUs, which alone sees it */
 #define UPMU_SIM_QUIRK_CORE (1u << 11)         /* a die has one box for each of its cores, whose CPUs alone see it */
 #define UPMU_SIM_QUIRK_NODES (1u << 12)        /* events 35H, 36H need bits 0, 1 and 5 of filter 1 (KNL) */
+#define UPMU_SIM_QUIRK_ENABLE_0 (1u << 13)      /* select bit 0 is the enable bit, and no part of the event */
 
 /*
  * Events that only some counters (a mask) can count: those whose event code has the value `code` in the bits of `mask`.
@@ -185,6 +187,7 @@ enum upmu_sim_global {
     UPMU_SIM_GLOBAL_NONE,
     UPMU_SIM_GLOBAL_NHM,    /* control: bit n enables general counter n, bit 32 the fixed one */
     UPMU_SIM_GLOBAL_CLIENT, /* bit 29 lets all boxes with the quirk PACKAGE count */
+    UPMU_SIM_GLOBAL_EX,     /* bit 28 lets all boxes count, a written 29 resets all, 31 freezes all */
     UPMU_SIM_GLOBAL_LATCH,  /* a written freeze_bit freezes, unfreeze_bit ends it; reads 0 */
     UPMU_SIM_GLOBAL_LEVEL   /* units are frozen while bit 0 is set */
 };
@@ -389,8 +392,8 @@ uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct 
 void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
 
 /*
- * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and on
- * machines with a global enable (NHM, clients) that is set.
+ * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and the
+ * global enable (NHM, NHM-EX, clients) and its bit in box control (style BITS) are set.
  */
 void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
 

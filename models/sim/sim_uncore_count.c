@@ -25,7 +25,8 @@ uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_
     return ~UINT64_C(0) >> (64u - width);
 }
 
-bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
+/* Does box control keep a counter from counting? */
+static bool su_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     switch (unit->type->style) {
     case UPMU_SIM_UNIT_BOX:
@@ -35,6 +36,8 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     case UPMU_SIM_UNIT_LIVE:
     case UPMU_SIM_UNIT_CLIENT:
         return unit->control & 1u || unit->frozen;
+    case UPMU_SIM_UNIT_BITS:
+        return !(unit->control >> (counter == unit->type->counters ? 31u : counter) & 1u);
     default:
         return false;
     }
@@ -48,6 +51,8 @@ static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu
 
     if (counter == type->counters)
         return type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 && su_on(u, UPMU_SIM_RULE_U_ENABLE_FIXED) ? 1 : ENABLE_22;
+    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+        return su_on(u, UPMU_SIM_RULE_U_ENABLE) ? 1 : 0;
     if (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 && su_on(u, UPMU_SIM_RULE_U_ENABLE_UMC))
         return SIM_BIT(31);
     if (live)
@@ -74,6 +79,9 @@ static bool su_global_runs(const struct upmu_sim_uncore *u, const struct upmu_si
     case UPMU_SIM_GLOBAL_CLIENT:
         return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || global->control & SIM_BIT(29) ||
                !su_on(u, UPMU_SIM_RULE_U_GLOBAL);
+    case UPMU_SIM_GLOBAL_EX:
+        return (global->control & SIM_BIT(28) || !su_on(u, UPMU_SIM_RULE_U_GLOBAL)) &&
+               (!(global->control & SIM_BIT(31)) || !su_on(u, UPMU_SIM_RULE_U_GLOBAL_FREEZE));
     case UPMU_SIM_GLOBAL_LATCH:
     case UPMU_SIM_GLOBAL_LEVEL:
         return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || !global->frozen ||
@@ -93,7 +101,7 @@ bool upmu_sim_unit_runs(const struct upmu_sim_uncore *u, const struct upmu_sim_u
         return false;
     return upmu_sim_uncore_count_enabled(u, unit, counter, unit->counter[counter].select) &&
            su_global_runs(u, unit, counter) &&
-           (!upmu_sim_uncore_count_frozen(u, unit) || !su_on(u, UPMU_SIM_RULE_U_FREEZE));
+           (!su_frozen(u, unit, counter) || !su_on(u, UPMU_SIM_RULE_U_FREEZE));
 }
 
 bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
@@ -123,6 +131,8 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
         if (type->quirks & UPMU_SIM_QUIRK_EVENT_21)
             named.event |= (uint32_t)(select >> 13 & 0x100u);
         named.extended = type->threshold > 8 ? high & ~0xfu : high;
+        if (type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+            named.event &= ~1u;
         break;
     case UPMU_SIM_LAYOUT_AMD_NB:
         named.event |= (high & 0xfu) << 8;
@@ -322,4 +332,8 @@ void upmu_sim_stranger(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, un
         global->control |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
     if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT)
         global->control |= SIM_BIT(29);
+    if (u->machine->global == UPMU_SIM_GLOBAL_EX)
+        global->control |= SIM_BIT(28);
+    if (unit->type->style == UPMU_SIM_UNIT_BITS)
+        unit->control |= 1u << (counter == unit->type->counters ? 31u : counter);
 }

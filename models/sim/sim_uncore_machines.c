@@ -19,6 +19,19 @@
 
 static const struct upmu_sim_unit_row nhm_units[] = {{.type = &upmu_sim_nhm_uncore, .count = 1}, UNITS_END};
 
+/* ---- "nhmex": Nehalem-EX; the ten places of C-boxes are not in the order of their numbers ---- */
+
+static const uint16_t nhmex_cbox_list[] = {0, 0x80, 0x40, 0xc0, 0x20, 0xa0, 0x60, 0xe0, 0x240, 0x2c0};
+static const struct upmu_sim_unit_row nhmex_units[] = {
+    {.type = &upmu_sim_nhmex_ubox, .count = 1},
+    {.type = &upmu_sim_nhmex_cbox, .count = 8, .list = nhmex_cbox_list},
+    {.type = &upmu_sim_nhmex_bbox, .count = 2, .step = 0x40},
+    {.type = &upmu_sim_nhmex_sbox, .count = 2, .step = 0x80},
+    {.type = &upmu_sim_nhmex_mbox, .count = 2, .step = 0x40},
+    {.type = &upmu_sim_nhmex_rbox, .count = 2, .step = 0x20},
+    {.type = &upmu_sim_nhmex_wbox, .count = 1},
+    UNITS_END};
+
 /*
  * ---- "snb": Sandy Bridge; two of four C-boxes exist, although MSR 396H has 3, since it counts the graphics, too ----
  */
@@ -333,6 +346,9 @@ static const struct upmu_sim_machine machines[] = {
     {.name = "nhm", .about = "two Nehalem-EP packages: uncore counters behind MSRs", .core = "nehalem",
      .signature = 0x106a5, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .global = UPMU_SIM_GLOBAL_NHM,
      .global_control = 0x391, .global_status = 0x392, .units = nhm_units},
+    {.name = "nhmex", .about = "two Nehalem-EX packages: a control for each box, one for all in the U-box",
+     .core = "nehalem", .signature = 0x206e6, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 8,
+     .global = UPMU_SIM_GLOBAL_EX, .global_control = 0xc00, .units = nhmex_units},
     {.name = "snb", .about = "Sandy Bridge client: C-boxes, arbiter, free-running memory controller",
      .core = "sandybridge", .packages = 1, .dies = 1, .llcs = 1, .cpus = 4, .global = UPMU_SIM_GLOBAL_CLIENT,
      .global_control = 0x391, .global_status = 0x392, .units = snb_units, .functions = snb_functions,

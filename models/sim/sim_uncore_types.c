@@ -20,6 +20,9 @@
 #define TIE(code, counters) {code, 0xff, counters}
 #define TIES_END {0, 0, 0}
 
+/* Bits 7:6 of the event are the number of the counter, each of which has events of its own. */
+static const struct upmu_sim_unit_tie nhmex_bbox_ties[] = {
+    {0, 0xc0, 1}, {0x40, 0xc0, 2}, {0x80, 0xc0, 4}, {0xc0, 0xc0, 8}, TIES_END};
 static const struct upmu_sim_unit_tie skx_cha_ties[] = {TIE(0x11, 1), TIE(0x36, 1), TIE(0x3b, 1), TIES_END};
 static const struct upmu_sim_unit_tie skx_iio_ties[] = {TIE(0x83, 3), TIE(0x88, 0xc), TIE(0x95, 0xc), TIE(0xc0, 0xc),
     TIE(0xc5, 0xc), TIE(0xd4, 0xc), TIE(0xd5, 0xc), TIES_END};
@@ -143,7 +146,7 @@ static const struct upmu_sim_free zen2_msr_counters[] = {
     {0xe8, 1, 1, 64, 0, NULL}, {0xe7, 1, 1, 64, 0, NULL}, FREE_END};
 static const struct upmu_sim_free zen2_power_counters[] = {{0xc001029b, 1, 1, 32, 0, NULL}, FREE_END};
 
-/* ---- Types of boxes: Nehalem, Sandy Bridge ---- */
+/* ---- Types of boxes: Nehalem, Nehalem-EX, Sandy Bridge ---- */
 
 const struct upmu_sim_unit_type upmu_sim_nhm_uncore = {
     .name = "uncore", .style = UPMU_SIM_UNIT_GLOBAL_BITS, .space = UPMU_SIM_SPACE_MSR, .counters = 8, .width = 48,
@@ -151,6 +154,31 @@ const struct upmu_sim_unit_type upmu_sim_nhm_uncore = {
     .control = NONE, .select = 0x3c0, .counter = 0x3b0, .fixed_select = 0x395, .fixed_counter = 0x394, .status = NONE,
     .filters = 1, .filter = {0x396, NONE, NONE, NONE}, .filter_bits = {UINT64_C(0xe000fffffffffff8)},
     .select_bits = PLAIN_BITS, .uses = nhm_uses, .global = NONE};
+
+/* Nehalem-EX: a box's selects and counters alternate from 10H behind its control on; the U-box has no control. */
+#define EX_BOX(of, at, amount, bits, more) \
+    .name = of, .style = UPMU_SIM_UNIT_BITS, .space = UPMU_SIM_SPACE_MSR, .counters = amount, .width = 48, \
+    .select_step = 2, .counter_step = 2, .quirks = UPMU_SIM_QUIRK_PACKAGE | (more), .control = at, \
+    .select = (at) + 0x10, .counter = (at) + 0x11, .status = NONE, .filter = {NO_FILTER}, .select_bits = bits, \
+    .global = NONE
+#define EX_NO_CLOCK .fixed_select = NONE, .fixed_counter = NONE
+const struct upmu_sim_unit_type upmu_sim_nhmex_ubox = {
+    .name = "ubox", .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .counters = 1, .width = 48,
+    .select_step = 2, .counter_step = 2, .quirks = UPMU_SIM_QUIRK_PACKAGE, .control = NONE, .select = 0xc10,
+    .counter = 0xc11, EX_NO_CLOCK, .status = NONE, .filter = {NO_FILTER}, .select_bits = 0x400ff, .global = NONE};
+const struct upmu_sim_unit_type upmu_sim_nhmex_cbox = {
+    EX_BOX("cbox", 0xd00, 6, PLAIN_BITS, 0), .threshold = 8, EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_bbox = {
+    EX_BOX("bbox", 0xc20, 4, 0xfe, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK, .ties = nhmex_bbox_ties};
+const struct upmu_sim_unit_type upmu_sim_nhmex_sbox = {
+    EX_BOX("sbox", 0xc40, 4, PLAIN_BITS, 0), .threshold = 8, EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_mbox = {
+    EX_BOX("mbox", 0xca0, 6, 0x383efc, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_rbox = {
+    EX_BOX("rbox", 0xe00, 8, 0x3e, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_wbox = {
+    EX_BOX("wbox", 0xc80, 4, PLAIN_BITS, UPMU_SIM_QUIRK_FIXED_BIT_0), .threshold = 8, .fixed_width = 48,
+    .fixed_select = 0x395, .fixed_counter = 0x394};
 
 #define CLIENT_SELECT(bits, number) \
     .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .width = 44, .select_step = 1, .counter_step = 1, \

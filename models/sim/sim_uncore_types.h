@@ -8,6 +8,13 @@
 #include "models/sim/sim_uncore.h"
 
 extern const struct upmu_sim_unit_type upmu_sim_nhm_uncore;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_ubox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_cbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_bbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_sbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_mbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_rbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_wbox;
 extern const struct upmu_sim_unit_type upmu_sim_snb_cbox;
 extern const struct upmu_sim_unit_type upmu_sim_snb_arb;
 extern const struct upmu_sim_unit_type upmu_sim_snb_clock;

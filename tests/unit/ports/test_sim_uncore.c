@@ -193,6 +193,65 @@ static void nhm_fixed_counter_overflows_by_bit_2(void)
     }
 }
 
+/*
+ * Nehalem-EX: Intel 323535 (U_MSR_PMON_GLOBAL_CTL, GLOBAL_CTL of boxes); Linux uncore_nhmex.c: an enable bit in the
+ * select, one in the box's control, and bit 28 of C00H.
+ */
+static void nehalem_ex_counts_where_three_bits_are_set(void)
+{
+    const uint64_t selects[] = {ENABLE | 0x102, 0, ENABLE | 0x102, ENABLE | 0x102};
+    const uint64_t controls[] = {1, 1, 0, 1}, all[] = {1u << 28, 1u << 28, 1u << 28, 0};
+
+    for (unsigned i = 0; i < 4; i++) {
+        machine("nhmex");
+        uint64_t before = rdmsr(0xd91);
+
+        EXPECT(rdmsr(0xc00), 0);
+        EXPECT(wrmsr(0xd90, selects[i]), true);
+        EXPECT(wrmsr(0xd80, controls[i]), true);
+        EXPECT(wrmsr(0xc00, all[i]), true);
+        happens(box("cbox", 0, 1), 2, 1, 9);
+        EXPECT(rdmsr(0xd91) - before, i == 0 ? 9 : 0);
+        EXPECT(violations(), 0);
+    }
+    /* Counter 3 of the B-box has bit 3 of the control, and bit 0 of its select; the U-box no control of its own. */
+    uint64_t before = rdmsr(0xc37), ubox = rdmsr(0xc11);
+
+    EXPECT(wrmsr(0xc36, 0xc2 | 1), true);
+    EXPECT(wrmsr(0xc20, 8), true);
+    EXPECT(wrmsr(0xc10, ENABLE | 0x40), true);
+    EXPECT(wrmsr(0xc00, 1u << 28), true);
+    happens(box("bbox", 0, 0), 0xc2, 0, 9);
+    happens(box("ubox", 0, 0), 0x40, 0, 7);
+    EXPECT(rdmsr(0xc37) - before, 9);
+    EXPECT(rdmsr(0xc11) - ubox, 7);
+    EXPECT(wrmsr(0xc00, UINT64_C(1) << 31 | 1u << 28), true);
+    happens(box("bbox", 0, 0), 0xc2, 0, 9);
+    EXPECT(rdmsr(0xc37) - before, 9);
+    EXPECT(violations(), 0);
+    EXPECT(wrmsr(0xc00, UINT64_C(1) << 31 | 1u << 29 | 1u << 28), true);
+    EXPECT(rdmsr(0xc37) | rdmsr(0xc36) | rdmsr(0xc20), 0);
+    EXPECT(rdmsr(0xc00), UINT64_C(1) << 31 | 1u << 28);
+    EXPECT(wrmsr(0xc20, 0x10), true);
+    EXPECT(violations(), 1);
+}
+
+static void nehalem_exs_clock_has_bit_31_and_bit_0(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        machine("nhmex");
+        uint64_t before = rdmsr(0x394);
+
+        EXPECT(wrmsr(0xc00, 1u << 28), true);
+        EXPECT(wrmsr(0x395, i != 1), true);
+        EXPECT(wrmsr(0xc80, i != 2 ? UINT64_C(1) << 31 : 0xf), true);
+        upmu_sim_clock(&uncore, box("wbox", 0, 0), 1000);
+        EXPECT(rdmsr(0x394) - before, i == 0 ? 1000 : 0);
+    }
+    sim.expect_faults = true;
+    EXPECT(wrmsr(0x395, ENABLE), false);
+}
+
 static void a_die_has_its_own_registers(void)
 {
     machine("skx2");
@@ -1316,6 +1375,8 @@ static void (*const scenarios[])(void) = {
     rdpmc_of_a_unit_needs_leave_outside_ring_0,
     a_umc_counts_to_its_end,
     nhm_fixed_counter_overflows_by_bit_2,
+    nehalem_ex_counts_where_three_bits_are_set,
+    nehalem_exs_clock_has_bit_31_and_bit_0,
     a_clients_status_names_the_kind_of_box,
     haswells_counters_are_narrower_than_broadwells,
     thresholds_are_as_wide_as_the_manuals_say,
