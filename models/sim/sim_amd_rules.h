@@ -36,8 +36,8 @@
       "Linux commit 9b026073db2f")                                                                                    \
     R(AMD_SELECT_HIGH, 1, "event bits 11:8 from family 10H on (always)",                                              \
       "BKDG; LX core.c")                                                                                              \
-    R(AMD_SELECT_VIRT, 1, "bits 41:40 from family 10H on, not on 11H (always)",                                       \
-      "APM 13.2.1; libpfm4")                                                                                          \
+    R(AMD_SELECT_VIRT, 1, "bits 41:40 from family 10H on, not on 11H, nor in guests without SVM (always)",            \
+      "APM 13.2.1; libpfm4; KVM")                                                                                          \
     R(AMD_SELECT_PRECISE, 1, "bit 43 in select 2 of CPUs that have it (in all)",                                      \
       "APM 13.2.1")                                                                                                   \
     R(AMD_COUNTER_HIGH, 1, "counter bits 63:48 are dropped (#GP)",                                                    \

@@ -23,13 +23,15 @@ static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rul
 static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     unsigned family = sa_family(sim_is(sim, cpu));
+    bool svm = sa_facts(sim, cpu)->features & UPMU_SIM_AMD_SVM;
+    bool hides_modes = sim_is(sim, cpu)->flags & UPMU_SIM_HYPERVISOR && !svm;
     uint64_t bits = ALWAYS;
 
     if (family < 0x10)
         bits |= SIM_SELECT_PIN;
     if (family >= 0x10 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_HIGH))
         bits |= UINT64_C(0xf) << 32;
-    if ((family >= 0x10 && family != 0x11) || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_VIRT))
+    if ((family >= 0x10 && family != 0x11 && !hides_modes) || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_VIRT))
         bits |= SA_GUEST_ONLY | SA_HOST_ONLY;
     if (sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_PRECISE &&
         (counter == 2 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_PRECISE)))
@@ -51,10 +53,14 @@ static uint64_t sa_select_kept(const struct upmu_sim *sim, unsigned cpu, unsigne
     return bits;
 }
 
-/* K8 revision E: a write of a select sets core counters of northbridge events, on all cores of the node, to 0. */
+/*
+ * K8 revision E: a write of a select sets core counters of northbridge events, on all cores of the node, to 0, if the
+ * node has several.
+ */
 static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
 {
-    if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E))
+    if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E) ||
+        sim->cpus < 2 || sim->cpus_per_node == 1)
         return;
     for (unsigned other = 0; other < sim->cpus; other++) {
         if (upmu_sim_amd_home(sim, other) != upmu_sim_amd_home(sim, cpu))

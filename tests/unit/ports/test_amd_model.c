@@ -308,6 +308,34 @@ static void northbridge_codes_have_any_high_bits(void **state)
     }
 }
 
+/* perfctr x86.c: only K8s with several cores lose northbridge counts when a select is written. */
+static void one_core_of_revision_e_keeps_its_northbridge_counts(void **state)
+{
+    const struct upmu_sim_burst burst = {.other = {{.count = 5, .event = 0xe0, .umask = 1, .unit = UPMU_SIM_UNIT_NB}}};
+
+    (void)state;
+    for (unsigned cpus = 1; cpus <= 2; cpus++) {
+        set_up(upmu_sim_profile("k8_reve"), cpus);
+        assert_true(put(0xc0010004, 0) && put(0xc0010000, 0x4301e0));
+        upmu_sim_events(&sim, &burst);
+        assert_true(put(0xc0010001, 0x430076));
+        assert_int_equal(get(0xc0010004), cpus == 1 ? 5 : 0);
+    }
+}
+
+/* Linux kvm/svm/pmu.c: bits 41:40 are reserved for guests that have no SVM. */
+static void guests_without_svm_have_no_bits_for_guest_and_host(void **state)
+{
+    (void)state;
+    begin("amd_kvm_ext");
+    assert_true(put(0xc0010200, UINT64_C(0x200000000c0)));
+    assert_int_equal(sim.violation_count, 1);
+    assert_int_equal(get(0xc0010200), 0xc0);
+    begin("zen2");
+    assert_true(put(0xc0010200, UINT64_C(0x200000000c0)));
+    assert_int_equal(sim.violation_count, 0);
+}
+
 static void irperf_is_read_only(void **state)
 {
     (void)state;
@@ -377,6 +405,8 @@ int main(void)
         cmocka_unit_test(a_umc_counts_reads_or_writes_or_all),
         cmocka_unit_test(a_merge_event_has_no_bit_but_its_enable_bit),
         cmocka_unit_test(northbridge_codes_have_any_high_bits),
+        cmocka_unit_test(one_core_of_revision_e_keeps_its_northbridge_counts),
+        cmocka_unit_test(guests_without_svm_have_no_bits_for_guest_and_host),
         cmocka_unit_test(irperf_is_read_only),
         cmocka_unit_test(ibs_controls_have_the_bits_of_the_capabilities),
         cmocka_unit_test(an_op_count_is_written_with_its_capability),
