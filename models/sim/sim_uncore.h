@@ -225,7 +225,7 @@ struct upmu_sim_machine {
     uint8_t global; /* enum upmu_sim_global */
     uint8_t freeze_bit;
     uint8_t unfreeze_bit;
-    bool starts_frozen;
+    bool starts_frozen; /* styles LATCH and LEVEL; no machine of the list: for a test's own */
     bool bar_bit_0; /* client: units in memory are there only with bit 0 of BAR 48H */
     uint32_t global_control;
     uint32_t global_status; /* MSR; 0: none. A 1 clears, written here or (NHM, client) to the next MSR */

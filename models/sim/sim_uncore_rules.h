@@ -31,13 +31,13 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(U_LIVE, 1, "self-describing units and Alder Lake's IMC: a select that is not 0 is live (needs bit 22)",         \
       "LX uncore_discovery.c, uncore_snb.c")                                                                          \
-    R(U_ENABLE_FIXED, 1, "NHM: bit 0 enables the fixed counter (22)",                                                 \
+    R(U_ENABLE_FIXED, 1, "NHM, NHM-EX, KNL: bit 0 enables the fixed counter (22)",                                    \
       "SDM vol 4 395H")                                                                                               \
     R(U_ENABLE_UMC, 1, "UMC: bit 31 enables (22)",                                                                    \
       "LXA")                                                                                                          \
     R(U_FREEZE, 1, "a frozen box stands still (counts)",                                                              \
       "GUIDE 2.1.1")                                                                                                  \
-    R(U_FREEZE_ENABLE, 1, "SNB-EP, HSX: freeze works with bit 16 only (alone)",                                       \
+    R(U_FREEZE_ENABLE, 1, "HSX, BDX, KNL: freeze works with bit 16 only (alone)",                                     \
       "GUIDE 2.1.1; LX")                                                                                              \
     R(U_CONTROL_READS_ZERO, 1, "box control of style B reads 0 (bits 8 and 16)",                                      \
       "GUIDE: write-only; LX reads it")                                                                               \
@@ -46,9 +46,9 @@
     R(U_RESET_COUNTERS, 1, "box control resets the counters (ignored)",                                               \
       "GUIDE 2.1.1")                                                                                                  \
     R(U_GLOBAL, 1, "counting needs the package's global enable (runs anyway)",                                        \
-      "SDM vol 4 391H; LX")                                                                                           \
-    R(U_GLOBAL_FREEZE, 1, "700H: a freeze bit stops all units of the package (none)",                                 \
-      "LKW; GUIDE2")                                                                                                  \
+      "SDM vol 4 391H; Intel 323535; LX")                                                                                           \
+    R(U_GLOBAL_FREEZE, 1, "700H, C00H, 2FF0H: a freeze bit stops all units of the package (none)",                    \
+      "LKW; GUIDE2; Intel 323535")                                                                                                  \
     R(U_STARTS_FROZEN, 1, "where the global control says so units begin frozen (running)",                            \
       "LX uncore.c, patches for PTL and DMR")                                                                         \
     R(U_OVERFLOW_STOPS, 1, "client bit 31: an overflow clears the global enable (does not)",                          \
