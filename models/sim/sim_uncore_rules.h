@@ -46,9 +46,9 @@
     R(U_RESET_COUNTERS, 1, "box control resets the counters (ignored)",                                               \
       "GUIDE 2.1.1")                                                                                                  \
     R(U_GLOBAL, 1, "counting needs the package's global enable (runs anyway)",                                        \
-      "SDM vol 4 391H; Intel 323535; LX")                                                                                           \
+      "SDM vol 4 391H; Intel 323535; LX")                                                                             \
     R(U_GLOBAL_FREEZE, 1, "700H, C00H, 2FF0H: a freeze bit stops all units of the package (none)",                    \
-      "LKW; GUIDE2; Intel 323535")                                                                                                  \
+      "LKW; GUIDE2; Intel 323535")                                                                                    \
     R(U_STARTS_FROZEN, 1, "where the global control says so units begin frozen (running)",                            \
       "LX uncore.c, patches for PTL and DMR")                                                                         \
     R(U_OVERFLOW_STOPS, 1, "client bit 31: an overflow clears the global enable (does not)",                          \

@@ -370,7 +370,7 @@ static void ibs_controls_have_the_bits_of_the_capabilities(void **state)
         begin(rows[i].with);
         assert_true(put(rows[i].msr, rows[i].value));
         assert_int_equal(sim.violation_count, 0, i);
-        assert_true(get(rows[i].msr) == rows[i].value, i);
+        assert_int_equal(get(rows[i].msr), rows[i].value, i);
     }
 }
 

@@ -544,7 +544,7 @@ static void haswells_counters_are_narrower_than_broadwells(void)
     EXPECT(rdmsr(0x709), (UINT64_C(1) << 44) - 1);
 }
 
-/* KNL's power unit: six bits, then what inverts and finds edges of the occupancy; Sapphire Rapids' I/O stack: twelve. */
+/* Knights Landing, power unit: six bits, then invert and edge of the occupancy; Sapphire Rapids, I/O stack: twelve. */
 static void thresholds_are_as_wide_as_the_manuals_say(void)
 {
     struct upmu_sim_happening many = {.event = 0x60, .count = 100, .each = 1};
@@ -601,7 +601,8 @@ static void ties_of_the_event_files_hold(void)
         for (unsigned k = 0; k < 2; k++) {
             unsigned counter = k ? rows[i].tied : rows[i].counter;
 
-            unit->counter[counter].select = (unit->type->style == UPMU_SIM_UNIT_BOX ? ENABLE : 0) | rows[i].event;
+            unit->counter[counter].select =
+                (unit->type->style == UPMU_SIM_UNIT_BOX ? ENABLE : 0) | rows[i].event;
             before[k] = unit->counter[counter].value;
         }
         unit->control = 0;
