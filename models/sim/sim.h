@@ -381,10 +381,11 @@ struct upmu_sim_totals {
 
 /*
  * An event without a field of its own in struct upmu_sim_burst. A counter counts the event if its select has `event`,
- * `umask`, `umask2` (AMD: `event`, `high`, `umask`). Pentium 4: an occurrence at the unit whose even ESCR has the
- * address `escr`; `event` is the event number in ESCR[30:25], `mask` has the bits of the event mask (ESCR[24:9]) that
- * select the occurrence. For allocations of IOQ and BSQ, whose event masks contain codes, `mask` is the whole event
- * mask. A replay (3CCH, 09H) needs the bit `payload` of MSR 3F1H, and the bit `matrix` of 3F2H.
+ * `umask`, `umask2` (AMD: `event`, `high`, `umask`; UMC: `umask` is 1 for a read, 2 for a write). Pentium 4: an
+ * occurrence at the unit whose even ESCR has the address `escr`; `event` is the event number in ESCR[30:25], `mask` has
+ * the bits of the event mask (ESCR[24:9]) that select the occurrence. For allocations of IOQ and BSQ, whose event masks
+ * contain codes, `mask` is the whole event mask. A replay (3CCH, 09H) needs the bit `payload` of MSR 3F1H, and the bit
+ * `matrix` of 3F2H.
  */
 struct upmu_sim_other {
     uint64_t count;
@@ -392,7 +393,7 @@ struct upmu_sim_other {
     uint32_t counters; /* mask of the general counters that can count it (not on P4); 0: all */
     uint8_t event;
     uint8_t umask;
-    uint8_t umask2;
+    uint8_t umask2; /* AMD, data fabric of PerfMonV2: bits 11:8 of the unit mask */
     uint16_t escr;
     uint16_t mask;
     uint16_t matrix;

@@ -4,7 +4,6 @@
  */
 #include "models/sim/sim_amd.h"
 
-#define GARBAGE UINT64_C(0x5a5a3c3c96)
 #define FIRST_IBS_OFFSET 0x101u /* C001_103AH after reset: offset 1 in the extended LVT, bit 8: valid */
 
 /* ---- What exists ---- */
@@ -17,7 +16,7 @@ static bool sa_feature(const struct upmu_sim *sim, unsigned cpu, uint32_t featur
 /* Does the CPU have branch records: an LBR stack of version 2, or Zen 3's branch sampling (BRS)? */
 static bool sa_has_branches(const struct upmu_sim *sim, unsigned cpu)
 {
-    return sa_facts(sim, cpu)->perfmon[0] & 2u || sa_facts(sim, cpu)->features_8 >> 31;
+    return sa_branch_depth(sa_facts(sim, cpu)) != 0;
 }
 
 /*
@@ -86,7 +85,7 @@ static uint64_t *sa_find_other(struct upmu_sim *sim, unsigned index, uint32_t ms
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    if (msr - SA_MSR_LBR < 2u * UPMU_SIM_AMD_LBR && sa_has_branches(sim, index))
+    if (msr - SA_MSR_LBR < 2u * sa_branch_depth(sa_facts(sim, index)))
         return &cpu->amd.lbr[(msr - SA_MSR_LBR) >> 1][msr & 1u];
     switch (msr) {
     case SA_MSR_DEBUGCTL:

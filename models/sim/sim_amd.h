@@ -44,7 +44,7 @@
 #define SA_PRECISE SIM_BIT(43)
 
 #define SA_COUNTER_MASK (SIM_BIT(48) - 1u)
-#define SA_MERGE_EVENT UINT64_C(0xf000000ff)
+#define SA_MERGE_SELECT UINT64_C(0xf004000ff) /* select of the odd counter of a merged pair: event FFFH and EN */
 
 /* Registers of IBS: their MSR addresses less C001_1030H, which are indices in upmu_sim_amd.ibs. */
 enum {
@@ -84,6 +84,14 @@ struct sa_where {
 static inline const struct upmu_sim_amd_facts *sa_facts(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim_is(sim, cpu)->amd;
+}
+
+/* Return the number of branch records of a CPU: by CPUID with version 2, 16 with Zen 3's branch sampling, else 0. */
+static inline unsigned sa_branch_depth(const struct upmu_sim_amd_facts *facts)
+{
+    if (facts->perfmon[0] & 2u)
+        return facts->perfmon[1] >> 4 & 0x3fu;
+    return facts->features_8 >> 31 ? UPMU_SIM_AMD_LBR : 0;
 }
 
 static inline unsigned sa_family(const struct upmu_sim_profile *profile)

@@ -102,7 +102,7 @@ uint32_t upmu_sim_amd_counters(const struct upmu_sim *sim, unsigned cpu, uint64_
 {
     unsigned family = sa_family(sim_is(sim, cpu));
 
-    if ((family == 0x15 || family == 0x16) && sa_nb_code(select) && sa_event(select) < 0x100)
+    if ((family == 0x15 || family == 0x16) && sa_nb_code(select))
         return sim_on(sim, UPMU_SIM_RULE_AMD_NB_DEDICATED) ? 0 : UINT32_MAX;
     if (family == 0x15 && sim_on(sim, UPMU_SIM_RULE_AMD_F15H))
         return sa_f15h_counters(select);

@@ -10,11 +10,22 @@
 #define FETCH_SAMPLE (UINT64_C(0xd7f) << 50 | UINT64_C(0xffff) << 32)
 #define OP_COUNT_SHIFT 32
 #define OP_COUNT_MASK (UINT64_C(0x7ffffff) << OP_COUNT_SHIFT)
+#define FETCH_RESERVED (UINT64_C(3) << 62)
+#define FETCH_MISSES_ONLY SIM_BIT(59)
 #define OP_RESERVED (UINT64_C(0x1f) << 27)
 #define OP_LATENCY (UINT64_C(0x1f) << 59)
+#define OP_MISSES_ONLY SIM_BIT(16)
+#define OP_EXTENDED_COUNT (UINT64_C(0x7f) << 20)
+#define OP_LEAST 9u /* the shortest maximum of the op unit, 90H, in bits 15:0 of its control */
+#define CAP_COUNT_WRITE 3
+#define CAP_COUNTS_OPS 4
 #define CAP_EXTENDED_COUNT 6
+#define CAP_MISSES_ONLY 11
 #define CAP_LOAD_LATENCY 12
 #define CAP_DISABLE 13
+#define CAP_FETCH_LATENCY 14
+#define CAP_ADDRESS_FILTER 15
+#define CAP_STREAM_FILTER 16
 #define AGAIN 4u /* steps from the stop of a unit to an interrupt without a sample, and to the next */
 
 static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
@@ -25,7 +36,7 @@ static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
 bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned index)
 {
     bool all = !sim_on(sim, UPMU_SIM_RULE_AMD_IBS_REGISTERS);
-    bool filters = (sa_facts(sim, cpu)->ibs >> 13 & 0xfu) != 0;
+    bool both = sa_capable(sim, cpu, CAP_DISABLE) || sa_capable(sim, cpu, CAP_ADDRESS_FILTER);
 
     if (!(sa_facts(sim, cpu)->features & UPMU_SIM_AMD_IBS))
         return all;
@@ -37,8 +48,9 @@ bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned 
     case SA_OP_DATA4:
         return all || sa_capable(sim, cpu, 10);
     case SA_OP_CTL2:
+        return all || both || sa_capable(sim, cpu, CAP_STREAM_FILTER);
     case SA_FETCH_CTL2:
-        return all || filters;
+        return all || both || sa_capable(sim, cpu, CAP_FETCH_LATENCY);
     default:
         return true;
     }
@@ -213,7 +225,11 @@ static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
     unsigned family = sa_family(sim_is(sim, index));
     uint64_t old = cpu->amd.ibs[SA_FETCH_CTL];
     bool needs_edge = family >= 0x16 && family <= 0x18 && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_EDGE);
+    uint64_t reserved = FETCH_RESERVED | (sa_capable(sim, index, CAP_MISSES_ONLY) ? 0 : FETCH_MISSES_ONLY);
 
+    if (value & reserved && sim_on(sim, UPMU_SIM_RULE_CHECK_AMD_IBS))
+        upmu_sim_violate(sim, "reserved bits of the IBS fetch control", SA_MSR_IBS + SA_FETCH_CTL, value);
+    value &= ~reserved;
     cpu->amd.ibs[SA_FETCH_CTL] = value;
     if (value & SA_FETCH_EN && old & SA_FETCH_EN && needs_edge) {
         /* No rising EN: the count continues. If the unit holds a sample, it does not count again until EN rises. */
@@ -226,17 +242,30 @@ static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
         sa_stopped(sim, index, old);
 }
 
+/* Return the mask of the bits of the op control that are reserved on a CPU with its capabilities. */
+static uint64_t sa_op_reserved(const struct upmu_sim *sim, unsigned cpu)
+{
+    return OP_RESERVED | (sa_capable(sim, cpu, CAP_COUNTS_OPS) ? 0 : SA_OP_COUNTS_OPS) |
+           (sa_capable(sim, cpu, CAP_EXTENDED_COUNT) ? 0 : OP_EXTENDED_COUNT) |
+           (sa_capable(sim, cpu, CAP_MISSES_ONLY) ? 0 : OP_MISSES_ONLY) |
+           (sa_capable(sim, cpu, CAP_LOAD_LATENCY) ? 0 : OP_LATENCY);
+}
+
 static void sa_write_op(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    uint64_t old = cpu->amd.ibs[SA_OP_CTL];
-    uint64_t reserved = OP_RESERVED | (sa_capable(sim, index, CAP_LOAD_LATENCY) ? 0 : OP_LATENCY);
+    uint64_t old = cpu->amd.ibs[SA_OP_CTL], reserved = sa_op_reserved(sim, index);
+    bool counts = sa_capable(sim, index, CAP_COUNT_WRITE);
 
     if (value & reserved && sim_on(sim, UPMU_SIM_RULE_CHECK_AMD_IBS))
         upmu_sim_violate(sim, "reserved bits of the IBS op control", SA_MSR_IBS + SA_OP_CTL, value);
-    cpu->amd.ibs[SA_OP_CTL] = value & ~reserved;
+    value &= ~reserved;
+    if (value & SA_OP_EN && (value & COUNT_16) != 0 && (value & (COUNT_16 | OP_EXTENDED_COUNT)) < OP_LEAST &&
+        sim_on(sim, UPMU_SIM_RULE_CHECK_AMD_IBS))
+        upmu_sim_violate(sim, "the maximum of the IBS op unit is below 90H", SA_MSR_IBS + SA_OP_CTL, value);
+    cpu->amd.ibs[SA_OP_CTL] = value;
     if (value & SA_OP_EN)
-        cpu->counter[UPMU_SIM_AMD_OP].value = (value & OP_COUNT_MASK) >> OP_COUNT_SHIFT;
+        cpu->counter[UPMU_SIM_AMD_OP].value = counts ? (value & OP_COUNT_MASK) >> OP_COUNT_SHIFT : 0;
     if (old & SA_OP_EN && !(value & SA_OP_EN))
         sa_stopped(sim, index, old);
 }
@@ -254,6 +283,7 @@ void upmu_sim_amd_ibs_write(struct upmu_sim *sim, unsigned cpu, unsigned index, 
     case SA_FETCH_LINEAR + 1:
     case SA_IBS_CONTROL:
     case SA_FETCH_EXTENDED:
+    case SA_OP_DATA4:
         return; /* read-only */
     default:
         sim->cpu[cpu].amd.ibs[index] = value;

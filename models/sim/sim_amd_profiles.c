@@ -17,11 +17,11 @@
 
 /* clang-format off */
 static const struct upmu_sim_amd_facts k7 = {.highest = 0x80000006};
-static const struct upmu_sim_amd_facts k8 = {.highest = 0x80000018, .quirks = UPMU_SIM_AMD_BIT_19};
-static const struct upmu_sim_amd_facts k8_rev_e = {
-    .highest = 0x80000018, .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_REV_E};
-static const struct upmu_sim_amd_facts k8_rev_f = {
-    .highest = 0x8000001b, .features = UPMU_SIM_AMD_SVM | 1u << 3, .quirks = UPMU_SIM_AMD_BIT_19};
+static const struct upmu_sim_amd_facts k8 = {.highest = 0x80000018};
+static const struct upmu_sim_amd_facts k8_rev_e = {.highest = 0x80000018, .quirks = UPMU_SIM_AMD_REV_E};
+static const struct upmu_sim_amd_facts k8_rev_f = {.highest = 0x8000001b, .features = UPMU_SIM_AMD_SVM | 1u << 3};
+/* IBS without a leaf of capabilities: made up, for a driver that reads the leaf unasked (Linux ibs.c looks). */
+static const struct upmu_sim_amd_facts f10h_b = {.highest = 0x8000001a, .features = F10H_FEATURES};
 static const struct upmu_sim_amd_facts f10h = {.highest = 0x8000001b, .features = F10H_FEATURES, .ibs = 0x1f};
 static const struct upmu_sim_amd_facts f11h = {.highest = 0x8000001a, .features = UPMU_SIM_AMD_SVM | 1u << 3};
 static const struct upmu_sim_amd_facts f12h = {.highest = 0x8000001b, .features = F10H_FEATURES, .ibs = 0xff};
@@ -35,16 +35,22 @@ static const struct upmu_sim_amd_facts f18h = {
 static const struct upmu_sim_amd_facts f19h = {
     .highest = 0x80000021, .features = ZEN_FEATURES, .features_8 = IRPERF | BRS, .ibs = 0x3ff,
     .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_BIT_42 | UPMU_SIM_AMD_PRECISE | UPMU_SIM_AMD_1292};
-/* PerfMonV2: counters: 6 of the core, 16 of the data fabric, 8 of the memory (two controllers); 16 branch records. */
+/*
+ * PerfMonV2: counters: 6 of the core, 16 of the data fabric, 8 of the memory (two controllers, whose numbers in ECX are
+ * not adjacent, or four); 16 branch records. The CPU that is made up has other numbers.
+ */
 static const struct upmu_sim_amd_facts f19h_v2 = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0xfff,
-    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
+    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 5}};
 static const struct upmu_sim_amd_facts f1ah = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0x1fff,
-    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
+    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 0xf}};
 static const struct upmu_sim_amd_facts f1ah_50h = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0x9ffff,
-    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
+    .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 0x81}};
+static const struct upmu_sim_amd_facts made_up = {
+    .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0xfff,
+    .perfmon = {7, 6u | 8u << 4 | 10u << 10 | 6u << 16, 0x25}};
 /* CPUs that hypervisors show: without IBS and without counters of the node. */
 static const struct upmu_sim_amd_facts guest_k8 = {.highest = 0x80000008};
 static const struct upmu_sim_amd_facts guest_ext = {.highest = 0x8000001f, .features = UPMU_SIM_AMD_CORE};
@@ -80,7 +86,7 @@ static const struct upmu_sim_profile sa_profiles[] = {
     {.name = "k8_revg", .alias = "amd64_k8_revg", .about = "Athlon 64 X2, revision G", .source = LIBPFM,
      .signature = 0x60fb1, LEGACY, .flags = UPMU_SIM_AMD, .amd = &k8_rev_f},
     {.name = "barcelona", .alias = "amd64_fam10h_barcelona", .about = "family 10H model 2: IBS, host and guest bits",
-     .source = LIBPFM, .signature = 0x100f23, LEGACY, .flags = UPMU_SIM_AMD, .amd = &f10h},
+     .source = LIBPFM, .signature = 0x100f23, LEGACY, .flags = UPMU_SIM_AMD, .amd = &f10h_b},
     {.name = "shanghai", .alias = "amd64_fam10h_shanghai", .about = "family 10H model 4", .source = LIBPFM,
      .signature = 0x100f42, LEGACY, .flags = UPMU_SIM_AMD, .amd = &f10h},
     {.name = "istanbul", .alias = "amd64_fam10h_istanbul", .about = "family 10H model 8", .source = LIBPFM,
@@ -118,7 +124,7 @@ static const struct upmu_sim_profile sa_profiles[] = {
     {.name = "zen6", .about = "family 1AH model 50H: IBS with the alternate disable bit", .source = LX_MODELS,
      .signature = 0xb50f00, V2, .flags = UPMU_SIM_AMD | UPMU_SIM_SMT, .amd = &f1ah_50h},
     {.name = "amd_future", .about = "made up: family 1BH with PerfMonV2", .source = "AMD APM vol 3, 8000_0022H",
-     .signature = 0xc00f00, V2, .flags = UPMU_SIM_AMD | UPMU_SIM_SMT, .amd = &f19h_v2},
+     .signature = 0xc00f00, V2, .flags = UPMU_SIM_AMD | UPMU_SIM_SMT, .amd = &made_up},
     {.name = "amd_kvm_legacy", .about = "a hypervisor's family 15H with the four legacy counters",
      .source = "Linux arch/x86/kvm/svm/pmu.c", .signature = 0x600f12, LEGACY, .flags = GUEST, .amd = &guest_k8},
     {.name = "amd_kvm_ext", .about = "a hypervisor's Zen 2 with the extended counters",

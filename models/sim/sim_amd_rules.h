@@ -26,8 +26,8 @@
       "KVM is_valid_msr")                                                                                             \
     R(AMD_IBS_REGISTERS, 1, "IBS registers by flag and capability (all)",                                             \
       "LX ibs.c")                                                                                                     \
-    R(AMD_USER_STANDS_STILL, 1, "what counts ring 3 alone may be written in ring 0 (may not)",                       \
-      "Linux x86_pmu_handle_irq, perfctr k7_write_control")                                                          \
+    R(AMD_USER_STANDS_STILL, 1, "what counts ring 3 alone may be written in ring 0 (may not)",                        \
+      "Linux x86_pmu_handle_irq, perfctr k7_write_control")                                                           \
     R(AMD_SELECT_DROPS, 1, "reserved select bits read 0 (#GP)",                                                       \
       "Linux commit 9b026073db2f; KVM")                                                                               \
     R(AMD_SELECT_PIN, 1, "K7, K8 and Zen 3 keep select bit 19 (reads 0)",                                             \
@@ -36,8 +36,8 @@
       "Linux commit 9b026073db2f")                                                                                    \
     R(AMD_SELECT_HIGH, 1, "event bits 11:8 from family 10H on (always)",                                              \
       "BKDG; LX core.c")                                                                                              \
-    R(AMD_SELECT_VIRT, 1, "bits 41:40 from family 10H on, not on 11H (always)",                                       \
-      "APM 13.2.1; libpfm4")                                                                                          \
+    R(AMD_SELECT_VIRT, 1, "bits 41:40 from family 10H on, not on 11H, nor in guests without SVM (always)",            \
+      "APM 13.2.1; libpfm4; KVM")                                                                                     \
     R(AMD_SELECT_PRECISE, 1, "bit 43 in select 2 of CPUs that have it (in all)",                                      \
       "APM 13.2.1")                                                                                                   \
     R(AMD_COUNTER_HIGH, 1, "counter bits 63:48 are dropped (#GP)",                                                    \
@@ -116,12 +116,12 @@
       "APM 13.2.1")                                                                                                   \
     R(CHECK_AMD_COUNTER, 1, "violation: an event runs where it cannot count",                                         \
       "LX core.c")                                                                                                    \
-    R(CHECK_AMD_MERGE, 1, "violation: 003H without its merge event, or that stops first",                             \
+    R(CHECK_AMD_MERGE, 1, "violation: 003H without its merge event, or that stops first or has more bits",            \
       "LX core.c")                                                                                                    \
     R(CHECK_AMD_NB, 1, "violation: NB events on one counter number of two cores",                                     \
       "LX core.c amd_nb")                                                                                             \
-    R(CHECK_AMD_IBS, 1, "violation: reserved op-control bits written as 1",                                           \
-      "APM 13.3")                                                                                                     \
+    R(CHECK_AMD_IBS, 1, "violation: IBS control bits that are reserved or need a capability; ops below 90H",          \
+      "APM 13.3; LX ibs.c")                                                                                           \
     R(CHECK_AMD_BRS, 1, "violation: C000_010FH bits 4:3 not 11B (Zen 3)", "LX brs.c")
 /* clang-format on */
 

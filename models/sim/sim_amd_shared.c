@@ -53,6 +53,27 @@ uint64_t upmu_sim_amd_unit_bits(const struct upmu_sim *sim, unsigned cpu, unsign
     return sa_facts(sim, cpu)->perfmon[0] & 1u ? DF_V2_BITS : DF_BITS;
 }
 
+static uint64_t sa_ones(uint64_t bits)
+{
+    uint64_t ones = 0;
+
+    for (; bits != 0; bits &= bits - 1u)
+        ones++;
+    return ones;
+}
+
+uint64_t upmu_sim_amd_l3_part(bool from_19h, uint64_t control, uint64_t count)
+{
+    uint64_t slices = control >> 46 & 1u ? 8 : 1, cores = control >> 47 & 1u ? 8 : 1;
+    uint64_t event = control & 0xffu;
+
+    if (event == 0x90 || (from_19h && event == 0x9a))
+        return count;
+    if (from_19h)
+        return count * slices * cores * sa_ones(control >> 56 & 3u) >> 7;
+    return count * sa_ones(control >> 48 & 0xfu) * sa_ones(control >> 56) >> 5;
+}
+
 /* Return the event code in a control of a unit, all its bits: which bits follow 7:0 depends on unit and family. */
 static uint32_t sa_unit_event(const struct upmu_sim *sim, unsigned cpu, unsigned unit, uint64_t control)
 {
@@ -67,19 +88,37 @@ static uint32_t sa_unit_event(const struct upmu_sim *sim, unsigned cpu, unsigned
     return event | (uint32_t)(control >> 24 & 0xf00u) | (uint32_t)(control >> 47 & 0x3000u);
 }
 
+/*
+ * Does the unit mask in a control select an event? UMC: bits 9:8 are reads and writes, both 0: all. Data fabric of
+ * PerfMonV2: 12 bits, 27:24 above 15:8. Others: 15:8.
+ */
+static bool sa_unit_mask(const struct upmu_sim *sim, unsigned cpu, uint64_t control, const struct upmu_sim_other *other)
+{
+    uint64_t umask = sa_umask(control), high = 0;
+
+    if (other->unit == UPMU_SIM_UNIT_UMC)
+        return (umask & 3u) == 0 || umask & 3u & other->umask;
+    if (other->unit == UPMU_SIM_UNIT_NB && sa_facts(sim, cpu)->perfmon[0] & 1u)
+        high = control >> 24 & 0xfu;
+    return umask == other->umask && high == other->umask2;
+}
+
 static uint64_t sa_unit_happened(const struct upmu_sim *sim, unsigned cpu, unsigned unit, uint64_t control,
                                  const struct upmu_sim_burst *burst)
 {
     uint32_t event = sa_unit_event(sim, cpu, unit, control);
-    uint32_t umask = unit == UPMU_SIM_UNIT_UMC ? 0 : sa_umask(control);
+    bool sliced = unit == UPMU_SIM_UNIT_LLC && sa_family(sim_is(sim, cpu)) >= 0x17;
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++) {
         const struct upmu_sim_other *other = &burst->other[i];
 
-        if (other->unit == unit && event == (other->event | (uint32_t)other->high << 8) && umask == other->umask)
+        if (other->unit == unit && event == (other->event | (uint32_t)other->high << 8) &&
+            sa_unit_mask(sim, cpu, control, other))
             sum += other->count;
     }
+    if (sliced && sim_on(sim, UPMU_SIM_RULE_U_SLICES))
+        sum = upmu_sim_amd_l3_part(sa_family(sim_is(sim, cpu)) >= 0x19, control, sum);
     return sum;
 }
 

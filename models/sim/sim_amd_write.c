@@ -23,13 +23,15 @@ static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rul
 static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     unsigned family = sa_family(sim_is(sim, cpu));
+    bool svm = sa_facts(sim, cpu)->features & UPMU_SIM_AMD_SVM;
+    bool hides_modes = sim_is(sim, cpu)->flags & UPMU_SIM_HYPERVISOR && !svm;
     uint64_t bits = ALWAYS;
 
     if (family < 0x10)
         bits |= SIM_SELECT_PIN;
     if (family >= 0x10 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_HIGH))
         bits |= UINT64_C(0xf) << 32;
-    if ((family >= 0x10 && family != 0x11) || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_VIRT))
+    if ((family >= 0x10 && family != 0x11 && !hides_modes) || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_VIRT))
         bits |= SA_GUEST_ONLY | SA_HOST_ONLY;
     if (sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_PRECISE &&
         (counter == 2 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_PRECISE)))
@@ -51,10 +53,14 @@ static uint64_t sa_select_kept(const struct upmu_sim *sim, unsigned cpu, unsigne
     return bits;
 }
 
-/* K8 revision E: a write of a select sets core counters of northbridge events, on all cores of the node, to 0. */
+/*
+ * K8 revision E: a write of a select sets core counters of northbridge events, on all cores of the node, to 0, if the
+ * node has several.
+ */
 static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
 {
-    if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E))
+    if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E) ||
+        sim->cpus < 2 || sim->cpus_per_node == 1)
         return;
     for (unsigned other = 0; other < sim->cpus; other++) {
         if (upmu_sim_amd_home(sim, other) != upmu_sim_amd_home(sim, cpu))
@@ -135,6 +141,10 @@ static bool sa_write_select(struct upmu_sim *sim, unsigned cpu, const struct sa_
 
     sa_check_mixed(sim, cpu, where->legacy, msr, value);
     sa_check(sim, reserved, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "reserved select bits", msr, value);
+    sa_check(sim,
+             sa_family(sim_is(sim, cpu)) >= 0x17 && sa_event(value) == sa_event(SA_MERGE_SELECT) &&
+                 value & SIM_SELECT_EN && value != SA_MERGE_SELECT,
+             UPMU_SIM_RULE_CHECK_AMD_MERGE, "the merge event with more bits than the enable bit", msr, value);
     if (reserved && !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_DROPS))
         return false;
     sa_check(sim, upmu_sim_amd_runs(sim, cpu, counter) && kept != *where->place && kept & SIM_SELECT_EN &&
@@ -210,6 +220,8 @@ static void sa_write_other(struct upmu_sim *sim, unsigned cpu, const struct sa_w
     upmu_sim_branches_amd_access(sim, cpu, msr);
     sa_check(sim, msr == SA_MSR_DEBUG_EXTENSION && brs && (value & 0x18) != 0x18, UPMU_SIM_RULE_CHECK_AMD_BRS,
              "bits 4:3 of C000_010FH are not 11B", msr, value);
+    if (msr == SA_MSR_IRPERF) /* read-only */
+        return;
     if (msr == SA_MSR_LBR_SELECT)
         value &= 0x1ff;
     if (msr == SA_MSR_DEBUGCTL)

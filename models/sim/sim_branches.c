@@ -210,9 +210,9 @@ static bool passes(const struct upmu_sim *sim, unsigned index, const struct upmu
     return !(select >> (kernel ? 0 : 1) & 1u) && !(select & select_bit[branch->kind]);
 }
 
-static void record_amd(struct upmu_sim_amd *amd, const struct upmu_sim_branch *branch)
+static void record_amd(struct upmu_sim_amd *amd, unsigned depth, const struct upmu_sim_branch *branch)
 {
-    for (unsigned i = UPMU_SIM_AMD_LBR - 1u; i != 0; i--) {
+    for (unsigned i = depth - 1u; i != 0; i--) {
         amd->lbr[i][0] = amd->lbr[i - 1u][0];
         amd->lbr[i][1] = amd->lbr[i - 1u][1];
     }
@@ -289,7 +289,7 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
     if (!is_recording(sim, index) || !passes(sim, index, branch) || !sim_on(sim, UPMU_SIM_RULE_LBR_RECORDS))
         return;
     if (sim_is(sim, index)->amd != NULL) {
-        record_amd(&cpu->amd, branch);
+        record_amd(&cpu->amd, sa_branch_depth(sim_is(sim, index)->amd), branch);
         return;
     }
     record_intel(sim_is(sim, index), &cpu->lbr, branch);

@@ -348,6 +348,14 @@ void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
  */
 void upmu_sim_amd_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
+/*
+ * Return how many of `count` events of an L3 a counter counts with the slices, cores and hyper-threads in its control
+ * (LX amd/uncore.c). The events are spread evenly: before family 19H over 4 slices and 8 hyper-threads, each with a bit
+ * in the control; from 19H on over 8 slices and 8 cores, of which a control names one or all, and 2 hyper-threads of a
+ * core. The latency (90H), and from 19H on 9AH, are counted whole.
+ */
+uint64_t upmu_sim_amd_l3_part(bool from_19h, uint64_t control, uint64_t count);
+
 /* sim_amd_profiles.c */
 
 const struct upmu_sim_profile *upmu_sim_amd_profile_at(unsigned index);

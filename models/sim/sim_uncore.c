@@ -9,6 +9,8 @@
 #define APIC_LLC_SHIFT 4u
 
 #define CLIENT_GLOBAL_BITS UINT64_C(0xe000000f)
+#define EX_GLOBAL_BITS UINT64_C(0xb000001f)
+#define EX_RESET_ALL SIM_BIT(29)
 #define NHM_GLOBAL_BITS (UINT64_C(0xff) | SIM_BIT(32) | UINT64_C(0xf) << 48 | SIM_BIT(63))
 
 /* ---- Boxes ---- */
@@ -146,7 +148,9 @@ static enum su_answer su_write_global(struct upmu_sim_uncore *u, unsigned packag
 {
     const struct upmu_sim_machine *machine = u->machine;
     struct upmu_sim_global_state *global = &u->global[package];
-    uint64_t known = machine->global == UPMU_SIM_GLOBAL_NHM ? NHM_GLOBAL_BITS : CLIENT_GLOBAL_BITS;
+    uint64_t known = machine->global == UPMU_SIM_GLOBAL_NHM  ? NHM_GLOBAL_BITS
+                     : machine->global == UPMU_SIM_GLOBAL_EX ? EX_GLOBAL_BITS
+                                                             : CLIENT_GLOBAL_BITS;
     bool stranger = su_global_stranger(u, package);
 
     switch (machine->global) {
@@ -164,6 +168,12 @@ static enum su_answer su_write_global(struct upmu_sim_uncore *u, unsigned packag
             return SU_FAULTS;
         global->control = value & known;
         break;
+    }
+    if (machine->global == UPMU_SIM_GLOBAL_EX) {
+        for (unsigned i = 0; value & EX_RESET_ALL && i < u->units; i++)
+            if (su_package(u, u->unit[i].die) == package)
+                upmu_sim_uncore_box_reset(u, &u->unit[i]);
+        global->control &= ~EX_RESET_ALL;
     }
     if (stranger && !su_global_stranger(u, package) && su_on(u, UPMU_SIM_RULE_CHECK_U_FREEZE))
         upmu_sim_violate(u->sim, "the global control stops a stranger's counter", machine->global_control, value);

@@ -37,6 +37,7 @@ enum upmu_sim_unit_style {
     UPMU_SIM_UNIT_BOX,         /* box control: bit 0 resets selects, 1 counters, 8 freezes (with 16); enable bit 22 */
     UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is enabled */
     UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bit 1 resets selects and bit 2 counters */
+    UPMU_SIM_UNIT_BITS,        /* NHM-EX: a counter needs its bit in box control (fixed: 31) and the enable bit */
     UPMU_SIM_UNIT_FREE         /* free-running */
 };
 
@@ -49,8 +50,8 @@ enum upmu_sim_unit_layout {
     UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
     UPMU_SIM_LAYOUT_AMD_V2, /* event: bits 38:32, then 7:0; umask: 27:24, then 15:8 */
     UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, hyper-threads 63:56 */
-    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, hyper-threads 57:56 */
-    UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0; umask 9:8, reads and writes */
+    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; core 44:42 or all 47, slice 50:48 or all 46, threads 57:56 */
+    UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0; umask 9:8, reads and writes, 0: both and others */
 };
 
 #define UPMU_SIM_NO_REGISTER 0xffffffffu
@@ -68,6 +69,8 @@ enum upmu_sim_unit_layout {
 #define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control can stop the box */
 #define UPMU_SIM_QUIRK_CPU (1u << 10)          /* a die has one box for each of its CPUs, which alone sees it */
 #define UPMU_SIM_QUIRK_CORE (1u << 11)         /* a die has one box for each of its cores, whose CPUs alone see it */
+#define UPMU_SIM_QUIRK_NODES (1u << 12)        /* events 35H, 36H need bits 0, 1 and 5 of filter 1 (KNL) */
+#define UPMU_SIM_QUIRK_ENABLE_0 (1u << 13)      /* select bit 0 is the enable bit, and no part of the event */
 
 /*
  * Events that only some counters (a mask) can count: those whose event code has the value `code` in the bits of `mask`.
@@ -125,10 +128,10 @@ struct upmu_sim_unit_type {
     uint32_t fixed_counter;
     uint32_t status;
     uint32_t filter[UPMU_SIM_UNIT_FILTERS];
-    uint64_t select_bits; /* bits of a select that can be written, besides 17, 20 and the enable bit */
+    uint64_t select_bits; /* bits of a select that can be written, besides 17 and 20 (Intel) and the enable bit */
     uint64_t filter_bits[UPMU_SIM_UNIT_FILTERS];
     const struct upmu_sim_free *free; /* style FREE: the groups of counters; `counters` is how many all have */
-    uint32_t global; /* ADL's IMC: offset of a second box control, that of the whole memory controller */
+    uint32_t global; /* ADL's IMC: offset in box 1 of a second box control, which is that of all boxes of the type */
     const struct upmu_sim_unit_tie *ties;
     const struct upmu_sim_unit_use *uses;
 };
@@ -184,13 +187,14 @@ enum upmu_sim_global {
     UPMU_SIM_GLOBAL_NONE,
     UPMU_SIM_GLOBAL_NHM,    /* control: bit n enables general counter n, bit 32 the fixed one */
     UPMU_SIM_GLOBAL_CLIENT, /* bit 29 lets all boxes with the quirk PACKAGE count */
+    UPMU_SIM_GLOBAL_EX,     /* bit 28 lets all boxes count, a written 29 resets all, 31 freezes all */
     UPMU_SIM_GLOBAL_LATCH,  /* a written freeze_bit freezes, unfreeze_bit ends it; reads 0 */
     UPMU_SIM_GLOBAL_LEVEL   /* units are frozen while bit 0 is set */
 };
 
 /*
  * An entry for one unit in a discovery table, which is in memory at the address in a BAR of the PCI function with
- * device id 09A7H.
+ * device id 09A7H (which BAR: in the capability at 140H).
  */
 struct upmu_sim_table_row {
     uint8_t access; /* 0 MSR, 1 MMIO, 2 PCI, 0xff: an empty row of ones */
@@ -221,7 +225,7 @@ struct upmu_sim_machine {
     uint8_t global; /* enum upmu_sim_global */
     uint8_t freeze_bit;
     uint8_t unfreeze_bit;
-    bool starts_frozen;
+    bool starts_frozen; /* styles LATCH and LEVEL; no machine of the list: for a test's own */
     bool bar_bit_0; /* client: units in memory are there only with bit 0 of BAR 48H */
     uint32_t global_control;
     uint32_t global_status; /* MSR; 0: none. A 1 clears, written here or (NHM, client) to the next MSR */
@@ -232,6 +236,7 @@ struct upmu_sim_machine {
     const struct upmu_sim_table_row *table;        /* the discovery table of each package; NULL: no table */
     uint16_t table_rows;
     uint64_t table_address; /* physical address of package 0's table */
+    uint8_t table_stride;   /* words of 8 bytes from an entry to the next; 0: 8 */
 };
 
 /*
@@ -262,7 +267,7 @@ struct upmu_sim_unit {
     uint8_t index;     /* index of the box among those of its type on its die; quirk CPU: its number in the package */
     uint16_t number;   /* number by which the machine names the box (row->ids) */
     bool absent;       /* fused off, or hidden */
-    bool frozen;       /* ADL's IMC: bit 0 of the memory controller's own control is set */
+    bool frozen;       /* ADL's IMC: bit 0 of the control of all boxes is set */
     int8_t manager;    /* the CPU that last wrote to the box; -1: none since upmu_sim_hand_over() */
     uint32_t control;
     uint32_t resets_seen; /* S-box: which of the bits 0, 1, 16 of control were ever written as 1 */
@@ -353,7 +358,7 @@ struct upmu_sim_happening {
     uint64_t each;     /* how often in each of these cycles; 0 means 1 */
     uint64_t runs;     /* for edge: in how many unbroken runs these cycles come; 0 means 1 */
     uint16_t event;    /* event code, put together from the select's bits by the type's layout */
-    uint16_t umask;    /* unit mask that a select must have; with `some`, one common bit is enough */
+    uint16_t umask;    /* unit mask that a select must have; with `some`, and of UMCs, one common bit is enough */
     uint32_t extended; /* what a select must have in bits 63:32, threshold and event left out */
     bool some;
     uint8_t filtered; /* how many of the box's filters are compared, from filter 0 on */
@@ -387,8 +392,8 @@ uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct 
 void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
 
 /*
- * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and on
- * machines with a global enable (NHM, clients) that is set.
+ * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and the
+ * global enable (NHM, NHM-EX, clients) and its bit in box control (style BITS) are set.
  */
 void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
 

@@ -178,12 +178,20 @@ static void su_reset(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, bool
     }
 }
 
+void upmu_sim_uncore_box_reset(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit)
+{
+    su_reset(u, unit, true, true);
+    unit->control = 0;
+}
+
 static bool su_write_control(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t value)
 {
-    bool box = unit->type->style == UPMU_SIM_UNIT_BOX;
+    bool box = unit->type->style == UPMU_SIM_UNIT_BOX, bits = unit->type->style == UPMU_SIM_UNIT_BITS;
     bool stranger = upmu_sim_uncore_count_stranger(u, unit);
     uint32_t known = box ? 0x30103u : unit->type->style == UPMU_SIM_UNIT_LIVE ? 0x301u : 7u;
 
+    if (bits)
+        known = (uint32_t)(SIM_BIT(unit->type->counters) - 1u) | (unit->type->fixed_width != 0 ? 1u << 31 : 0);
     if (value & ~known)
         su_violate(u, UPMU_SIM_RULE_CHECK_U_RESERVED, "reserved bits of box control", unit, value);
     if (unit->type->quirks & UPMU_SIM_QUIRK_SBOX && su_on(u, UPMU_SIM_RULE_U_SBOX)) {
@@ -197,21 +205,30 @@ static bool su_write_control(struct upmu_sim_uncore *u, struct upmu_sim_unit *un
         su_reset(u, unit, value & 1u, value & 2u);
     else if (unit->type->style == UPMU_SIM_UNIT_LIVE)
         su_reset(u, unit, value & 0x100u, value & 0x200u);
-    else
+    else if (!bits)
         su_reset(u, unit, value & 2u, value & 4u);
-    unit->control = value & (box ? 0x30100u : 1u);
+    unit->control = value & (box ? 0x30100u : bits ? known : 1u);
     if (stranger && !upmu_sim_uncore_count_stranger(u, unit))
         su_violate(u, UPMU_SIM_RULE_CHECK_U_FREEZE, "a freeze stops a stranger's counter", unit, value);
     return true;
 }
 
 /*
- * Write the copy of box control that the memory controller has (ADL's IMC): the copy can reset and freeze the box, too.
+ * Write the control of all boxes of the type on the die, which box 1 has and which resets and freezes both (ADL's IMC;
+ * LX uncore_snb.c). What such a write to box 0 does is not known: a violation.
  */
 static void su_write_global_copy(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t value)
 {
-    su_reset(u, unit, value & 2u, value & 4u);
-    unit->frozen = value & 1u;
+    if (unit->index != 1) {
+        su_violate(u, UPMU_SIM_RULE_CHECK_U_READ_ONLY, "write of another controller's control of all", unit, value);
+        return;
+    }
+    for (unsigned i = 0; i < u->units; i++) {
+        if (u->unit[i].type != unit->type || u->unit[i].die != unit->die)
+            continue;
+        su_reset(u, &u->unit[i], value & 2u, value & 4u);
+        u->unit[i].frozen = value & 1u;
+    }
 }
 
 static uint64_t su_writable(const struct upmu_sim_unit *unit, unsigned counter)
@@ -220,10 +237,12 @@ static uint64_t su_writable(const struct upmu_sim_unit *unit, unsigned counter)
 
     if (counter == type->counters)
         return type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 ? 5u : SIM_BIT(22) | SIM_BIT(SU_OVERFLOW_BIT);
+    if (type->layout != UPMU_SIM_LAYOUT_INTEL)
+        return type->select_bits | (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 ? SIM_BIT(31) : SIM_BIT(22));
+    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+        return type->select_bits | 1u;
     if (type->style == UPMU_SIM_UNIT_LIVE || type->style == UPMU_SIM_UNIT_CLIENT)
         return type->select_bits | SIM_BIT(SU_RESET_BIT) | SIM_BIT(SU_OVERFLOW_BIT);
-    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_31)
-        return type->select_bits | SIM_BIT(31);
     return type->select_bits | SIM_BIT(SU_RESET_BIT) | SIM_BIT(SU_OVERFLOW_BIT) | SIM_BIT(22);
 }
 
@@ -234,6 +253,8 @@ static void su_check_select(struct upmu_sim_uncore *u, struct upmu_sim_unit *uni
 
     if (unit->type->quirks & UPMU_SIM_QUIRK_ENABLE_31)
         enables = SIM_BIT(31);
+    else if (unit->type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+        enables = 1;
     else if (unit->type->style == UPMU_SIM_UNIT_LIVE || unit->type->style == UPMU_SIM_UNIT_CLIENT)
         enables = 0;
     if (unit->strangers >> index & 1u && old != value)
@@ -249,10 +270,12 @@ static bool su_write_select(struct upmu_sim_uncore *u, struct upmu_sim_unit *uni
     const struct upmu_sim_unit_type *type = unit->type;
     uint64_t reserved = value & ~su_writable(unit, index);
 
-    if (reserved != 0 && type->layout == UPMU_SIM_LAYOUT_INTEL) {
-        if (type->space == UPMU_SIM_SPACE_MSR && su_on(u, UPMU_SIM_RULE_U_RESERVED))
+    if (reserved != 0) {
+        bool faults = type->space == UPMU_SIM_SPACE_MSR && type->layout == UPMU_SIM_LAYOUT_INTEL;
+
+        if (faults && su_on(u, UPMU_SIM_RULE_U_RESERVED))
             return false;
-        if (type->space != UPMU_SIM_SPACE_MSR)
+        if (!faults)
             su_violate(u, UPMU_SIM_RULE_CHECK_U_RESERVED, "reserved bits of a select", unit, value);
     }
     value &= ~reserved;

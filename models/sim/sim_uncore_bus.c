@@ -22,7 +22,7 @@
 /* All registers of a box in memory are less than this many bytes from the box's address. */
 #define BOX_BYTES 0x6000u
 
-#define TABLE_STRIDE 8u
+#define TABLE_STRIDE 8u /* typical words from an entry to the next */
 #define TABLE_BYTES 0x10000u
 
 /*
@@ -245,6 +245,7 @@ static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t
 {
     const struct upmu_sim_machine *machine = u->machine;
     uint64_t from = machine->table_address;
+    unsigned stride = machine->table_stride != 0 ? machine->table_stride : TABLE_STRIDE;
     unsigned package = 0, word, row;
 
     if (machine->table == NULL)
@@ -256,11 +257,11 @@ static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t
     if (physical < from || physical - from >= TABLE_BYTES)
         return false;
     word = (unsigned)((physical - from) >> 3);
-    row = word / TABLE_STRIDE;
+    row = word / stride;
     *out_word = 0;
     if (row == 0) {
         if (word == 0)
-            *out_word = TABLE_STRIDE << 8 | (uint64_t)machine->table_rows << 16;
+            *out_word = (uint64_t)stride << 8 | (uint64_t)machine->table_rows << 16;
         else if (word == 1)
             *out_word = machine->global_control;
     } else if (row <= machine->table_rows) {
@@ -268,12 +269,12 @@ static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t
 
         if (entry->access == 0xff)
             *out_word = ~UINT64_C(0);
-        else if (word % TABLE_STRIDE == 0)
+        else if (word % stride == 0)
             *out_word = entry->counters | (uint64_t)entry->select << 8 | (uint64_t)entry->width << 16 |
                         (uint64_t)entry->counter << 24 | (uint64_t)entry->access << 62;
-        else if (word % TABLE_STRIDE == 1)
+        else if (word % stride == 1)
             *out_word = entry->address != 0 ? entry->address + entry->package * package : 0;
-        else if (word % TABLE_STRIDE == 2)
+        else if (word % stride == 2)
             *out_word = entry->type | (uint64_t)entry->id << 16;
     }
     if (u->table != NULL)

@@ -9,6 +9,7 @@
 #define SELECT_INVERT SIM_BIT(23)
 #define SELECT_EDGE SIM_BIT(18)
 #define ENABLE_22 SIM_BIT(22)
+#define KNL_NODES 0x23u /* FILTER1: REMOTE_NODE, LOCAL_NODE, NNC, which Linux always sets (knl_cha_hw_config) */
 
 uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
@@ -24,7 +25,8 @@ uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_
     return ~UINT64_C(0) >> (64u - width);
 }
 
-bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
+/* Does box control keep a counter from counting? */
+static bool su_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     switch (unit->type->style) {
     case UPMU_SIM_UNIT_BOX:
@@ -34,6 +36,8 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     case UPMU_SIM_UNIT_LIVE:
     case UPMU_SIM_UNIT_CLIENT:
         return unit->control & 1u || unit->frozen;
+    case UPMU_SIM_UNIT_BITS:
+        return !(unit->control >> (counter == unit->type->counters ? 31u : counter) & 1u);
     default:
         return false;
     }
@@ -47,6 +51,8 @@ static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu
 
     if (counter == type->counters)
         return type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 && su_on(u, UPMU_SIM_RULE_U_ENABLE_FIXED) ? 1 : ENABLE_22;
+    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+        return su_on(u, UPMU_SIM_RULE_U_ENABLE) ? 1 : 0;
     if (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 && su_on(u, UPMU_SIM_RULE_U_ENABLE_UMC))
         return SIM_BIT(31);
     if (live)
@@ -73,6 +79,9 @@ static bool su_global_runs(const struct upmu_sim_uncore *u, const struct upmu_si
     case UPMU_SIM_GLOBAL_CLIENT:
         return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || global->control & SIM_BIT(29) ||
                !su_on(u, UPMU_SIM_RULE_U_GLOBAL);
+    case UPMU_SIM_GLOBAL_EX:
+        return (global->control & SIM_BIT(28) || !su_on(u, UPMU_SIM_RULE_U_GLOBAL)) &&
+               (!(global->control & SIM_BIT(31)) || !su_on(u, UPMU_SIM_RULE_U_GLOBAL_FREEZE));
     case UPMU_SIM_GLOBAL_LATCH:
     case UPMU_SIM_GLOBAL_LEVEL:
         return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || !global->frozen ||
@@ -92,7 +101,7 @@ bool upmu_sim_unit_runs(const struct upmu_sim_uncore *u, const struct upmu_sim_u
         return false;
     return upmu_sim_uncore_count_enabled(u, unit, counter, unit->counter[counter].select) &&
            su_global_runs(u, unit, counter) &&
-           (!upmu_sim_uncore_count_frozen(u, unit) || !su_on(u, UPMU_SIM_RULE_U_FREEZE));
+           (!su_frozen(u, unit, counter) || !su_on(u, UPMU_SIM_RULE_U_FREEZE));
 }
 
 bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
@@ -122,6 +131,8 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
         if (type->quirks & UPMU_SIM_QUIRK_EVENT_21)
             named.event |= (uint32_t)(select >> 13 & 0x100u);
         named.extended = type->threshold > 8 ? high & ~0xfu : high;
+        if (type->quirks & UPMU_SIM_QUIRK_ENABLE_0)
+            named.event &= ~1u;
         break;
     case UPMU_SIM_LAYOUT_AMD_NB:
         named.event |= (high & 0xfu) << 8;
@@ -135,6 +146,8 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
         break;
     case UPMU_SIM_LAYOUT_AMD_UMC:
         named.umask &= 3u;
+        if (named.umask == 0) /* reads, writes and what is neither */
+            named.umask = 7u;
         break;
     default:
         break;
@@ -142,17 +155,15 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-/*
- * Does a select of AMD's L3 have a bit for a slice (not from family 19H on) and one for a hyper-thread? Without them
- * the counter counts nothing.
- */
-static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
+/* Return how many of an event's occurrences are those of the slices, cores and threads that a select asks for. */
+static uint64_t su_part(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
+                        uint64_t count)
 {
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)
-        return select >> 48 & 0xfu && select >> 56;
-    if (type->layout == UPMU_SIM_LAYOUT_AMD_19)
-        return select >> 56 & 3u;
-    return true;
+    bool from_19h = unit->type->layout == UPMU_SIM_LAYOUT_AMD_19;
+
+    if ((!from_19h && unit->type->layout != UPMU_SIM_LAYOUT_AMD_L3) || !su_on(u, UPMU_SIM_RULE_U_SLICES))
+        return count;
+    return upmu_sim_amd_l3_part(from_19h, select, count);
 }
 
 static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
@@ -161,11 +172,11 @@ static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit
     struct su_event named = su_named(unit->type, select);
     bool unit_mask = happening->some ? (named.umask & happening->umask) != 0 : named.umask == happening->umask;
 
+    if (unit->type->layout == UPMU_SIM_LAYOUT_AMD_UMC)
+        unit_mask = named.umask & (happening->umask != 0 ? happening->umask : 4u);
     if (named.event != happening->event && su_on(u, UPMU_SIM_RULE_U_EVENT))
         return false;
-    if ((!unit_mask || named.extended != happening->extended) && su_on(u, UPMU_SIM_RULE_U_UMASK))
-        return false;
-    return su_sliced(unit->type, select) || !su_on(u, UPMU_SIM_RULE_U_SLICES);
+    return (unit_mask && named.extended == happening->extended) || !su_on(u, UPMU_SIM_RULE_U_UMASK);
 }
 
 static bool su_tied_elsewhere(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
@@ -183,6 +194,10 @@ static bool su_tied_elsewhere(const struct upmu_sim_uncore *u, const struct upmu
 static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit,
                             const struct upmu_sim_happening *happening)
 {
+    bool by_node = happening->event == 0x35 || happening->event == 0x36;
+
+    if (unit->type->quirks & UPMU_SIM_QUIRK_NODES && by_node && (unit->filter[1] & KNL_NODES) != KNL_NODES)
+        return su_on(u, UPMU_SIM_RULE_U_FILTER);
     for (unsigned i = 0; i < happening->filtered && i < UPMU_SIM_UNIT_FILTERS; i++) {
         if ((unit->filter[i] & happening->filter_mask[i]) != happening->filter[i])
             return su_on(u, UPMU_SIM_RULE_U_FILTER);
@@ -216,6 +231,30 @@ static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_s
 
 /* ---- Adding ---- */
 
+/* Return the mask of the select bit that lets an overflow of a counter set status bits. */
+static uint64_t su_overflow_bit(const struct upmu_sim_unit *unit, unsigned counter)
+{
+    bool fixed = counter == unit->type->counters;
+
+    return SIM_BIT(fixed && unit->type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 ? 2u : SU_OVERFLOW_BIT);
+}
+
+/*
+ * Return the mask of the bit that an overflow of a counter sets in the global status (SDM vol 4 392H). NHM: a bit for
+ * each counter; clients: bit 0 for the clock, 1 for the arbiter, 3 for all C-boxes. 0, on servers: the model sets none
+ * there, since only LIKWID says which bit is whose.
+ */
+static uint64_t su_global_status(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    if (u->machine->global == UPMU_SIM_GLOBAL_NHM)
+        return SIM_BIT(counter == unit->type->counters ? 32 : counter);
+    if (u->machine->global != UPMU_SIM_GLOBAL_CLIENT)
+        return 0;
+    if (counter == unit->type->counters)
+        return 1;
+    return unit->type->name[0] == 'a' ? 2 : 8;
+}
+
 static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned counter)
 {
     struct upmu_sim_global_state *global = &u->global[su_package(u, unit->die)];
@@ -226,9 +265,10 @@ static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, u
         return;
     if (unit->type->quirks & UPMU_SIM_QUIRK_STATUS_1)
         bit = counter == unit->type->counters ? 0 : counter + 1u;
-    if (unit->counter[counter].select >> SU_OVERFLOW_BIT & 1u || !su_on(u, UPMU_SIM_RULE_U_OVERFLOW_NEEDS_BIT)) {
+    if (unit->counter[counter].select & su_overflow_bit(unit, counter) ||
+        !su_on(u, UPMU_SIM_RULE_U_OVERFLOW_NEEDS_BIT)) {
         unit->status |= SIM_BIT(bit);
-        global->status |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
+        global->status |= su_global_status(u, unit, counter);
     }
     if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT && global->control >> 31 & 1u &&
         su_on(u, UPMU_SIM_RULE_U_OVERFLOW_STOPS))
@@ -260,7 +300,7 @@ void upmu_sim_happen(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, cons
             continue;
         if (su_names(u, unit, select, happening) && !su_filtered_out(u, unit, happening) &&
             !su_tied_elsewhere(u, unit, i, happening->event))
-            su_add(u, unit, i, su_compared(u, unit, select, happening));
+            su_add(u, unit, i, su_part(u, unit, select, su_compared(u, unit, select, happening)));
     }
 }
 
@@ -292,4 +332,8 @@ void upmu_sim_stranger(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, un
         global->control |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
     if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT)
         global->control |= SIM_BIT(29);
+    if (u->machine->global == UPMU_SIM_GLOBAL_EX)
+        global->control |= SIM_BIT(28);
+    if (unit->type->style == UPMU_SIM_UNIT_BITS)
+        unit->control |= 1u << (counter == unit->type->counters ? 31u : counter);
 }

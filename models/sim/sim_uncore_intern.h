@@ -53,9 +53,11 @@ uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_s
 bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                unsigned bits, uint64_t value);
 
+/* Set selects, counters and control of a box to 0. */
+void upmu_sim_uncore_box_reset(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit);
+
 /* sim_uncore_count.c */
 
-bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
 bool upmu_sim_uncore_count_enabled(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
                                    uint64_t select);
 /* Does any counter of the unit run that other software uses (upmu_sim_stranger())? */

@@ -19,6 +19,19 @@
 
 static const struct upmu_sim_unit_row nhm_units[] = {{.type = &upmu_sim_nhm_uncore, .count = 1}, UNITS_END};
 
+/* ---- "nhmex": Nehalem-EX; the ten places of C-boxes are not in the order of their numbers ---- */
+
+static const uint16_t nhmex_cbox_list[] = {0, 0x80, 0x40, 0xc0, 0x20, 0xa0, 0x60, 0xe0, 0x240, 0x2c0};
+static const struct upmu_sim_unit_row nhmex_units[] = {
+    {.type = &upmu_sim_nhmex_ubox, .count = 1},
+    {.type = &upmu_sim_nhmex_cbox, .count = 8, .list = nhmex_cbox_list},
+    {.type = &upmu_sim_nhmex_bbox, .count = 2, .step = 0x40},
+    {.type = &upmu_sim_nhmex_sbox, .count = 2, .step = 0x80},
+    {.type = &upmu_sim_nhmex_mbox, .count = 2, .step = 0x40},
+    {.type = &upmu_sim_nhmex_rbox, .count = 2, .step = 0x20},
+    {.type = &upmu_sim_nhmex_wbox, .count = 1},
+    UNITS_END};
+
 /*
  * ---- "snb": Sandy Bridge; two of four C-boxes exist, although MSR 396H has 3, since it counts the graphics, too ----
  */
@@ -122,10 +135,10 @@ static const struct upmu_sim_pci_place bdx_r2pcie_places[] = {{0, FUNCTION(16, 1
 static const struct upmu_sim_pci_place bdx_r3qpi_places[] = {
     {1, FUNCTION(11, 1), 0x6f36}, {1, FUNCTION(11, 2), 0x6f37}, {1, FUNCTION(11, 5), 0x6f3e}};
 static const struct upmu_sim_unit_row bdx_units[] = {
-    {.type = &upmu_sim_hsx_ubox, .count = 1},
+    {.type = &upmu_sim_bdx_ubox, .count = 1},
     {.type = &upmu_sim_bdx_cbox, .count = 24, .absent = 0xf00000, .step = 0x10},
-    {.type = &upmu_sim_hsx_sbox, .count = 4, .step = 0xa},
-    {.type = &upmu_sim_hsx_pcu, .count = 1},
+    {.type = &upmu_sim_bdx_sbox, .count = 4, .step = 0xa},
+    {.type = &upmu_sim_bdx_pcu, .count = 1},
     {.type = &upmu_sim_hsx_ha, .count = 2, .place = bdx_ha_places},
     {.type = &upmu_sim_hsx_imc, .count = 8, .absent = 0x88, .place = bdx_imc_places},
     {.type = &upmu_sim_hsx_irp, .count = 1, .place = bdx_irp_places},
@@ -267,22 +280,32 @@ static const struct upmu_sim_table_row spr_table[] = {
     {0, 4, 2, 48, 8, 77, 0, 0x4000, 0},
     {0, 4, 2, 48, 8, 0, 2, 0x2020, 0}, /* a second time */
 };
+#define SPR_PLACES \
+    {1, FUNCTION(0, 0), 0, ID(0x3250u)}, {1, FUNCTION(0, 0), 0xc0, {3, 1}}, \
+    {1, FUNCTION(0, 0), 0xd4, BOTH(3 | 1 << 3)}, \
+    {0, FUNCTION(0, 1), 0, ID(0x3251u)}, {0, FUNCTION(0, 1), 0xd0, {0x202, 0x2202}}, \
+    {0, FUNCTION(0, 1), 0xd8, BOTH(0x100)}, {0, FUNCTION(0, 1), 0xdc, BOTH(0x200)}
+/*
+ * Function 09A7H has three extended capabilities: at 100H one of another kind, at 120H a vendor's (DVSEC) that is not
+ * about counters, at 140H the right one, whose last register is the number of the BAR with the table's address.
+ */
+#define SPR_CAPABILITIES(bar) \
+    {1, FUNCTION(3, 0), 0, ID(0x09a7u)}, {1, FUNCTION(3, 0), 0x100, BOTH(0x12010001)}, \
+    {1, FUNCTION(3, 0), 0x120, BOTH(0x14010023)}, {1, FUNCTION(3, 0), 0x124, BOTH(0x01808086)}, \
+    {1, FUNCTION(3, 0), 0x128, BOTH(0x00000002)}, {1, FUNCTION(3, 0), 0x12c, BOTH(0x00000000)}, \
+    {1, FUNCTION(3, 0), 0x140, BOTH(0x00010023)}, {1, FUNCTION(3, 0), 0x144, BOTH(0x01808086)}, \
+    {1, FUNCTION(3, 0), 0x148, BOTH(0x00000001)}, {1, FUNCTION(3, 0), 0x14c, BOTH(bar)}
 static const struct upmu_sim_pci_register spr_functions[] = {
-    {1, FUNCTION(0, 0), 0, ID(0x3250u)}, {1, FUNCTION(0, 0), 0xc0, {3, 1}}, {1, FUNCTION(0, 0), 0xd4, BOTH(3 | 1 << 3)},
-    {0, FUNCTION(0, 1), 0, ID(0x3251u)}, {0, FUNCTION(0, 1), 0xd0, {0x202, 0x2202}},
-    {0, FUNCTION(0, 1), 0xd8, BOTH(0x100)}, {0, FUNCTION(0, 1), 0xdc, BOTH(0x200)},
-    /*
-     * Function 09A7H, whose BAR has the table's address, has three extended capabilities: at 100H one of another kind,
-     * at 120H a vendor's (DVSEC) that is not about counters, at 140H the right one.
-     */
-    {1, FUNCTION(3, 0), 0, ID(0x09a7u)}, {1, FUNCTION(3, 0), 0x10, BOTH(0xc0000004)},
-    {1, FUNCTION(3, 0), 0x14, {4, 0x14}},
-    {1, FUNCTION(3, 0), 0x100, BOTH(0x12010001)},
-    {1, FUNCTION(3, 0), 0x120, BOTH(0x14010023)}, {1, FUNCTION(3, 0), 0x124, BOTH(0x01808086)},
-    {1, FUNCTION(3, 0), 0x128, BOTH(0x00000002)}, {1, FUNCTION(3, 0), 0x12c, BOTH(0x00000000)},
-    {1, FUNCTION(3, 0), 0x140, BOTH(0x00010023)}, {1, FUNCTION(3, 0), 0x144, BOTH(0x01808086)},
-    {1, FUNCTION(3, 0), 0x148, BOTH(0x00000001)}, {1, FUNCTION(3, 0), 0x14c, BOTH(0x00000000)},
-    FUNCTIONS_END};
+    SPR_PLACES, SPR_CAPABILITIES(0), {1, FUNCTION(3, 0), 0x10, BOTH(0xc0000004)},
+    {1, FUNCTION(3, 0), 0x14, {4, 0x14}}, FUNCTIONS_END};
+/*
+ * Emerald Rapids' table is at the address in BAR 2, behind another one of 64 bits, and its entries are 40 bytes apart:
+ * both are made up, so that a driver cannot do without reading them.
+ */
+static const struct upmu_sim_pci_register emr_functions[] = {
+    SPR_PLACES, SPR_CAPABILITIES(2), {1, FUNCTION(3, 0), 0x10, BOTH(0xe0000004)},
+    {1, FUNCTION(3, 0), 0x14, BOTH(9)}, {1, FUNCTION(3, 0), 0x18, BOTH(0xc0000004)},
+    {1, FUNCTION(3, 0), 0x1c, {4, 0x14}}, FUNCTIONS_END};
 
 /* ---- AMD ---- */
 
@@ -323,6 +346,9 @@ static const struct upmu_sim_machine machines[] = {
     {.name = "nhm", .about = "two Nehalem-EP packages: uncore counters behind MSRs", .core = "nehalem",
      .signature = 0x106a5, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .global = UPMU_SIM_GLOBAL_NHM,
      .global_control = 0x391, .global_status = 0x392, .units = nhm_units},
+    {.name = "nhmex", .about = "two Nehalem-EX packages: a control for each box, one for all in the U-box",
+     .core = "nehalem", .signature = 0x206e6, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 8,
+     .global = UPMU_SIM_GLOBAL_EX, .global_control = 0xc00, .units = nhmex_units},
     {.name = "snb", .about = "Sandy Bridge client: C-boxes, arbiter, free-running memory controller",
      .core = "sandybridge", .packages = 1, .dies = 1, .llcs = 1, .cpus = 4, .global = UPMU_SIM_GLOBAL_CLIENT,
      .global_control = 0x391, .global_status = 0x392, .units = snb_units, .functions = snb_functions,
@@ -370,12 +396,13 @@ static const struct upmu_sim_machine machines[] = {
      .bus = {{0x7e, 0x7f}, {0xfe, 0xff}}, .units = spr_units, .functions = spr_functions,
      .values = spr_values, .table = spr_table,
      .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000)},
-    {.name = "emr", .about = "two Emerald Rapids packages: units as Sapphire Rapids has them", .core = "sapphirerapids",
-     .signature = 0xc06f2, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 6, .global = UPMU_SIM_GLOBAL_LEVEL,
-     .global_control = 0x2ff0,
-     .bus = {{0x7e, 0x7f}, {0xfe, 0xff}}, .units = spr_units, .functions = spr_functions,
+    {.name = "emr", .about = "two Emerald Rapids packages: units as Sapphire Rapids has them",
+     .core = "sapphirerapids", .signature = 0xc06f2, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 6,
+     .global = UPMU_SIM_GLOBAL_LEVEL, .global_control = 0x2ff0,
+     .bus = {{0x7e, 0x7f}, {0xfe, 0xff}}, .units = spr_units, .functions = emr_functions,
      .values = spr_values, .table = spr_table,
-     .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000)},
+     .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000),
+     .table_stride = 5},
 };
 
 static bool machine_named(const char *a, const char *b)

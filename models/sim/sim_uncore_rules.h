@@ -31,13 +31,13 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(U_LIVE, 1, "self-describing units and Alder Lake's IMC: a select that is not 0 is live (needs bit 22)",         \
       "LX uncore_discovery.c, uncore_snb.c")                                                                          \
-    R(U_ENABLE_FIXED, 1, "NHM: bit 0 enables the fixed counter (22)",                                                 \
+    R(U_ENABLE_FIXED, 1, "NHM, NHM-EX, KNL: bit 0 enables the fixed counter (22)",                                    \
       "SDM vol 4 395H")                                                                                               \
     R(U_ENABLE_UMC, 1, "UMC: bit 31 enables (22)",                                                                    \
       "LXA")                                                                                                          \
     R(U_FREEZE, 1, "a frozen box stands still (counts)",                                                              \
       "GUIDE 2.1.1")                                                                                                  \
-    R(U_FREEZE_ENABLE, 1, "SNB-EP, HSX: freeze works with bit 16 only (alone)",                                       \
+    R(U_FREEZE_ENABLE, 1, "HSX, BDX, KNL: freeze works with bit 16 only (alone)",                                     \
       "GUIDE 2.1.1; LX")                                                                                              \
     R(U_CONTROL_READS_ZERO, 1, "box control of style B reads 0 (bits 8 and 16)",                                      \
       "GUIDE: write-only; LX reads it")                                                                               \
@@ -46,9 +46,9 @@
     R(U_RESET_COUNTERS, 1, "box control resets the counters (ignored)",                                               \
       "GUIDE 2.1.1")                                                                                                  \
     R(U_GLOBAL, 1, "counting needs the package's global enable (runs anyway)",                                        \
-      "SDM vol 4 391H; LX")                                                                                           \
-    R(U_GLOBAL_FREEZE, 1, "700H: a freeze bit stops all units of the package (none)",                                 \
-      "LKW; GUIDE2")                                                                                                  \
+      "SDM vol 4 391H; Intel 323535; LX")                                                                             \
+    R(U_GLOBAL_FREEZE, 1, "700H, C00H, 2FF0H: a freeze bit stops all units of the package (none)",                    \
+      "LKW; GUIDE2; Intel 323535")                                                                                    \
     R(U_STARTS_FROZEN, 1, "where the global control says so units begin frozen (running)",                            \
       "LX uncore.c, patches for PTL and DMR")                                                                         \
     R(U_OVERFLOW_STOPS, 1, "client bit 31: an overflow clears the global enable (does not)",                          \
@@ -59,7 +59,7 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(U_WIDTH, 1, "counter bits above the width read 0 (are kept)",                                                   \
       "GUIDE: reserved")                                                                                              \
-    R(U_RESERVED, 1, "MSR: reserved select bits #GP (dropped)",                                                       \
+    R(U_RESERVED, 1, "Intel's MSRs: reserved select bits #GP (dropped)",                                              \
       "choice")                                                                                                       \
     R(U_EVENT, 1, "a counter counts the event that its select names (any)",                                           \
       "GUIDE 2.1.1")                                                                                                  \
@@ -89,7 +89,7 @@
       "LX hswep_uncore_sbox_msr_init_box")                                                                            \
     R(U_UMC_SATURATES, 1, "UMC: stops at its end (wraps)",                                                            \
       "LXA")                                                                                                          \
-    R(U_SLICES, 1, "AMD L3: counts for the slices and threads asked for (for all)",                                   \
+    R(U_SLICES, 1, "AMD L3: counts for the slices, cores and threads asked for (for all)",                            \
       "LXA; AMD PPR 17H")                                                                                             \
     R(CHECK_U_DIE, 1, "violation: a unit's MSR from a die that the test excluded",                                    \
       "upmu/port.h: run_on_cpu")                                                                                      \
@@ -105,8 +105,8 @@
       "GUIDE 2.1.1")                                                                                                  \
     R(CHECK_U_FREEZE, 1, "violation: a running counter of a stranger is stopped or written",                          \
       "firmware's and other drivers' counters")                                                                       \
-    R(CHECK_U_RESERVED, 1, "violation: PCI, MMIO: reserved bits written",                                             \
-      "GUIDE: reserved")                                                                                              \
+    R(CHECK_U_RESERVED, 1, "violation: PCI, MMIO, AMD: reserved bits written",                                        \
+      "GUIDE: reserved; LXA")                                                                                         \
     R(CHECK_U_READ_ONLY, 1, "violation: a register that cannot be written, or whose meaning is unknown",              \
       "GUIDE: reserved")                                                                                              \
     R(CHECK_U_WIDTH, 1, "violation: an access that is unaligned or of another width than its register",               \

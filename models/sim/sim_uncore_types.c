@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The types of uncore boxes. Addresses, offsets and widths are from Intel's uncore guides, where Linux 6.12 and LIKWID
- * agree on them. If these sources have different widths of a counter, the model has the greater one.
+ * agree on them. Where these sources have different widths of a counter, the model has Linux's: the smaller one in
+ * Haswell-EP's U-box and S-box, the greater one in Broadwell-EP's R3QPI and in the clock of clients.
  */
 #include "models/sim/sim_uncore_types.h"
 
@@ -19,6 +20,9 @@
 #define TIE(code, counters) {code, 0xff, counters}
 #define TIES_END {0, 0, 0}
 
+/* Bits 7:6 of the event are the number of the counter, each of which has events of its own. */
+static const struct upmu_sim_unit_tie nhmex_bbox_ties[] = {
+    {0, 0xc0, 1}, {0x40, 0xc0, 2}, {0x80, 0xc0, 4}, {0xc0, 0xc0, 8}, TIES_END};
 static const struct upmu_sim_unit_tie skx_cha_ties[] = {TIE(0x11, 1), TIE(0x36, 1), TIE(0x3b, 1), TIES_END};
 static const struct upmu_sim_unit_tie skx_iio_ties[] = {TIE(0x83, 3), TIE(0x88, 0xc), TIE(0x95, 0xc), TIE(0xc0, 0xc),
     TIE(0xc5, 0xc), TIE(0xd4, 0xc), TIE(0xd5, 0xc), TIES_END};
@@ -41,6 +45,8 @@ static const struct upmu_sim_unit_tie hsx_r3qpi_ties[] = {TIE(0x01, 3), TIE(0x07
     TIE(0x32, 3), TIE(0x33, 3), TIE(0x34, 3), TIE(0x36, 3), TIE(0x37, 3), TIE(0x38, 3), TIE(0x39, 3), TIES_END};
 static const struct upmu_sim_unit_tie bdx_cbox_ties[] = {TIE(0x09, 3), TIE(0x11, 1), TIE(0x36, 1), TIE(0x3e, 1),
     TIES_END};
+/* Events with bit 7, which count by an occupancy counter; Intel's event file lets counter 0 count them, too. */
+static const struct upmu_sim_unit_tie bdx_pcu_ties[] = {{0x80, 0x80, 0xe}, TIES_END};
 static const struct upmu_sim_unit_tie bdx_r2pcie_ties[] = {TIE(0x10, 3), TIE(0x11, 3), TIE(0x13, 1), TIE(0x23, 1),
     TIE(0x25, 1), TIE(0x26, 3), TIE(0x28, 3), TIE(0x2a, 1), TIE(0x2c, 3), TIE(0x2d, 3), TIE(0x32, 3), TIE(0x33, 3),
     TIES_END};
@@ -57,6 +63,15 @@ static const struct upmu_sim_unit_tie icx_iio_ties[] = {TIE(0x02, 3), TIE(0x03, 
 static const struct upmu_sim_unit_tie icx_m2pcie_ties[] = {TIE(0x14, 3), TIE(0x23, 3), TIE(0x2d, 3), TIES_END};
 static const struct upmu_sim_unit_tie icx_m3upi_ties[] = {TIE(0x1c, 1), TIE(0x1d, 1), TIE(0x1e, 1), TIE(0x1f, 1),
     TIE(0x40, 7), TIE(0x4e, 7), TIE(0x4f, 7), TIE(0x50, 7), TIES_END};
+
+static const struct upmu_sim_unit_tie spr_iio_ties[] = {TIE(0x02, 3), TIE(0x03, 3), TIE(0x40, 1), TIE(0x83, 3),
+    TIE(0x88, 0xc), TIE(0xc0, 0xc), TIE(0xc5, 0xc), TIE(0xd5, 0xc), TIES_END};
+static const struct upmu_sim_unit_tie spr_m3upi_ties[] = {TIE(0x1c, 1), TIE(0x1d, 1), TIE(0x1e, 1), TIE(0x1f, 1),
+    TIE(0x21, 1), TIE(0x30, 1), TIE(0x35, 1), TIE(0x40, 7), TIE(0x43, 1), TIE(0x47, 1), TIE(0x48, 1), TIE(0x49, 1),
+    TIE(0x4a, 1), TIE(0x4b, 1), TIE(0x4c, 1), TIE(0x4d, 1), TIE(0x4e, 7), TIE(0x4f, 7), TIE(0x50, 7), TIE(0x51, 1),
+    TIE(0x52, 1), TIE(0x53, 1), TIE(0x54, 1), TIE(0x55, 1), TIE(0x56, 1), TIE(0x57, 1), TIE(0x58, 1), TIE(0x59, 1),
+    TIE(0x5a, 1), TIE(0x5b, 1), TIE(0x5c, 1), TIE(0x5d, 1), TIE(0x5e, 1), TIE(0x5f, 1), TIE(0x60, 1), TIE(0x61, 1),
+    TIE(0x7d, 1), TIE(0x7e, 1), TIES_END};
 
 /* ---- Uses: bits of a box's filters that have an effect on a counter with a certain select ---- */
 
@@ -131,7 +146,7 @@ static const struct upmu_sim_free zen2_msr_counters[] = {
     {0xe8, 1, 1, 64, 0, NULL}, {0xe7, 1, 1, 64, 0, NULL}, FREE_END};
 static const struct upmu_sim_free zen2_power_counters[] = {{0xc001029b, 1, 1, 32, 0, NULL}, FREE_END};
 
-/* ---- Types of boxes: Nehalem, Sandy Bridge ---- */
+/* ---- Types of boxes: Nehalem, Nehalem-EX, Sandy Bridge ---- */
 
 const struct upmu_sim_unit_type upmu_sim_nhm_uncore = {
     .name = "uncore", .style = UPMU_SIM_UNIT_GLOBAL_BITS, .space = UPMU_SIM_SPACE_MSR, .counters = 8, .width = 48,
@@ -139,6 +154,31 @@ const struct upmu_sim_unit_type upmu_sim_nhm_uncore = {
     .control = NONE, .select = 0x3c0, .counter = 0x3b0, .fixed_select = 0x395, .fixed_counter = 0x394, .status = NONE,
     .filters = 1, .filter = {0x396, NONE, NONE, NONE}, .filter_bits = {UINT64_C(0xe000fffffffffff8)},
     .select_bits = PLAIN_BITS, .uses = nhm_uses, .global = NONE};
+
+/* Nehalem-EX: a box's selects and counters alternate from 10H behind its control on; the U-box has no control. */
+#define EX_BOX(of, at, amount, bits, more) \
+    .name = of, .style = UPMU_SIM_UNIT_BITS, .space = UPMU_SIM_SPACE_MSR, .counters = amount, .width = 48, \
+    .select_step = 2, .counter_step = 2, .quirks = UPMU_SIM_QUIRK_PACKAGE | (more), .control = at, \
+    .select = (at) + 0x10, .counter = (at) + 0x11, .status = NONE, .filter = {NO_FILTER}, .select_bits = bits, \
+    .global = NONE
+#define EX_NO_CLOCK .fixed_select = NONE, .fixed_counter = NONE
+const struct upmu_sim_unit_type upmu_sim_nhmex_ubox = {
+    .name = "ubox", .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .counters = 1, .width = 48,
+    .select_step = 2, .counter_step = 2, .quirks = UPMU_SIM_QUIRK_PACKAGE, .control = NONE, .select = 0xc10,
+    .counter = 0xc11, EX_NO_CLOCK, .status = NONE, .filter = {NO_FILTER}, .select_bits = 0x400ff, .global = NONE};
+const struct upmu_sim_unit_type upmu_sim_nhmex_cbox = {
+    EX_BOX("cbox", 0xd00, 6, PLAIN_BITS, 0), .threshold = 8, EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_bbox = {
+    EX_BOX("bbox", 0xc20, 4, 0xfe, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK, .ties = nhmex_bbox_ties};
+const struct upmu_sim_unit_type upmu_sim_nhmex_sbox = {
+    EX_BOX("sbox", 0xc40, 4, PLAIN_BITS, 0), .threshold = 8, EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_mbox = {
+    EX_BOX("mbox", 0xca0, 6, 0x383efc, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_rbox = {
+    EX_BOX("rbox", 0xe00, 8, 0x3e, UPMU_SIM_QUIRK_ENABLE_0), EX_NO_CLOCK};
+const struct upmu_sim_unit_type upmu_sim_nhmex_wbox = {
+    EX_BOX("wbox", 0xc80, 4, PLAIN_BITS, UPMU_SIM_QUIRK_FIXED_BIT_0), .threshold = 8, .fixed_width = 48,
+    .fixed_select = 0x395, .fixed_counter = 0x394};
 
 #define CLIENT_SELECT(bits, number) \
     .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .width = 44, .select_step = 1, .counter_step = 1, \
@@ -176,22 +216,25 @@ const struct upmu_sim_unit_type upmu_sim_zen2_power = {READINGS("power", 1, 0), 
 
 /* ---- Types of boxes of servers: Skylake-SP, Haswell-EP, Broadwell-EP, Knights Landing, Ice Lake-SP ---- */
 
-#define SERVER_MSR \
-    .style = UPMU_SIM_UNIT_BOX, .space = UPMU_SIM_SPACE_MSR, .width = 48, .select_step = 1, .counter_step = 1, \
-    .threshold = 8, .fixed_select = NONE, .fixed_counter = NONE, .global = NONE
-#define SERVER_PCI \
-    .style = UPMU_SIM_UNIT_BOX, .space = UPMU_SIM_SPACE_PCI, .width = 48, .counter_step = 8, .threshold = 8, \
-    .global = NONE
-#define PCI_COMMON \
-    SERVER_PCI, .select_step = 4, .control = 0xf4, .select = 0xd8, .counter = 0xa0, .status = 0xf8, \
+#define SERVER_MSR_OF(counter_bits, threshold_bits) \
+    .style = UPMU_SIM_UNIT_BOX, .space = UPMU_SIM_SPACE_MSR, .width = counter_bits, .select_step = 1, \
+    .counter_step = 1, .threshold = threshold_bits, .fixed_select = NONE, .fixed_counter = NONE, .global = NONE
+#define SERVER_MSR SERVER_MSR_OF(48, 8)
+#define SERVER_PCI_OF(counter_bits) \
+    .style = UPMU_SIM_UNIT_BOX, .space = UPMU_SIM_SPACE_PCI, .width = counter_bits, .counter_step = 8, \
+    .threshold = 8, .global = NONE
+#define SERVER_PCI SERVER_PCI_OF(48)
+#define PCI_COMMON(counter_bits) \
+    SERVER_PCI_OF(counter_bits), .select_step = 4, .control = 0xf4, .select = 0xd8, .counter = 0xa0, .status = 0xf8, \
     .select_bits = PLAIN_BITS, .filter = {NO_FILTER}
-#define PCI_PLAIN PCI_COMMON, .fixed_select = NONE, .fixed_counter = NONE
-#define PCI_IMC PCI_COMMON, .counters = 4, .fixed_width = 48, .fixed_select = 0xf0, .fixed_counter = 0xd0
+#define PCI_PLAIN_OF(counter_bits) PCI_COMMON(counter_bits), .fixed_select = NONE, .fixed_counter = NONE
+#define PCI_PLAIN PCI_PLAIN_OF(48)
+#define PCI_IMC PCI_COMMON(48), .counters = 4, .fixed_width = 48, .fixed_select = 0xf0, .fixed_counter = 0xd0
 #define NEEDS_16 UPMU_SIM_QUIRK_NEEDS_16
 #define PACKAGE UPMU_SIM_QUIRK_PACKAGE
 
-#define SERVER_UBOX(bits, status_at) \
-    .name = "ubox", .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .counters = 2, .width = 48, \
+#define SERVER_UBOX(counter_bits, bits, status_at) \
+    .name = "ubox", .style = UPMU_SIM_UNIT_SELECT, .space = UPMU_SIM_SPACE_MSR, .counters = 2, .width = counter_bits, \
     .fixed_width = 48, .select_step = 1, .counter_step = 1, .threshold = 5, .quirks = PACKAGE, .control = NONE, \
     .select = 0x705, .counter = 0x709, .fixed_select = 0x703, .fixed_counter = 0x704, .status = status_at, \
     .select_bits = bits, .global = NONE
@@ -202,7 +245,7 @@ const struct upmu_sim_unit_type upmu_sim_zen2_power = {READINGS("power", 1, 0), 
     .filter = {0x715, NONE, NONE, NONE}, .filter_bits = {0xffffffff}, .select_bits = 0xdf84c0ff, .uses = band_uses, \
     .global = NONE
 
-const struct upmu_sim_unit_type upmu_sim_skx_ubox = {SERVER_UBOX(0x1f84ffff, 0x708), .filter = {NO_FILTER}};
+const struct upmu_sim_unit_type upmu_sim_skx_ubox = {SERVER_UBOX(48, 0x1f84ffff, 0x708), .filter = {NO_FILTER}};
 const struct upmu_sim_unit_type upmu_sim_skx_cha = {
     .name = "cha", SERVER_MSR, .counters = 4, .quirks = PACKAGE, .control = 0xe00, .select = 0xe01, .counter = 0xe08,
     .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
@@ -235,16 +278,18 @@ const struct upmu_sim_unit_type upmu_sim_skx_m2pcie = {
 const struct upmu_sim_unit_type upmu_sim_skx_m3upi = {
     .name = "m3upi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE, .ties = skx_m3upi_ties};
 
-const struct upmu_sim_unit_type upmu_sim_hsx_ubox = {
-    SERVER_UBOX(0x1f84ffff, 0x708), .filters = 1, .filter = {0x707, NONE, NONE, NONE}, .filter_bits = {0x3f}};
+#define UBOX_FILTER .filters = 1, .filter = {0x707, NONE, NONE, NONE}, .filter_bits = {0x3f}
+const struct upmu_sim_unit_type upmu_sim_hsx_ubox = {SERVER_UBOX(44, 0x1f84ffff, 0x708), UBOX_FILTER};
 const struct upmu_sim_unit_type upmu_sim_hsx_cbox = {
     .name = "cbox", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
     .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
     .filter_bits = {UINT64_C(0x3ff) | HSX_STATE, HSX_NID | HSX_OPC}, .select_bits = 0xff8cffff, .ties = hsx_cbox_ties,
     .uses = hsx_cbox_uses};
-const struct upmu_sim_unit_type upmu_sim_hsx_sbox = {
-    .name = "sbox", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16 | UPMU_SIM_QUIRK_SBOX, .control = 0x720,
-    .select = 0x721, .counter = 0x726, .status = 0x725, .filter = {NO_FILTER}, .select_bits = 0xff8cffff};
+#define SERVER_SBOX(counter_bits) \
+    .name = "sbox", SERVER_MSR_OF(counter_bits, 8), .counters = 4, .quirks = PACKAGE | NEEDS_16 | UPMU_SIM_QUIRK_SBOX, \
+    .control = 0x720, .select = 0x721, .counter = 0x726, .status = 0x725, .filter = {NO_FILTER}, \
+    .select_bits = 0xff8cffff
+const struct upmu_sim_unit_type upmu_sim_hsx_sbox = {SERVER_SBOX(44)};
 const struct upmu_sim_unit_type upmu_sim_hsx_pcu = {SERVER_PCU(NEEDS_16)};
 const struct upmu_sim_unit_type upmu_sim_hsx_ha = {
     .name = "ha", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = hsx_ha_ties};
@@ -261,7 +306,7 @@ const struct upmu_sim_unit_type upmu_sim_hsx_qpi = {
 const struct upmu_sim_unit_type upmu_sim_hsx_r2pcie = {
     .name = "r2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r2pcie_ties};
 const struct upmu_sim_unit_type upmu_sim_hsx_r3qpi = {
-    .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r3qpi_ties};
+    .name = "r3qpi", PCI_PLAIN_OF(44), .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r3qpi_ties};
 
 /* The types of Broadwell-EP that differ from Haswell-EP's; for its other boxes the machine has Haswell-EP's types. */
 const struct upmu_sim_unit_type upmu_sim_bdx_cbox = {
@@ -269,30 +314,29 @@ const struct upmu_sim_unit_type upmu_sim_bdx_cbox = {
     .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
     .filter_bits = {UINT64_C(0x3ff) | HSX_STATE, HSX_NID | HSX_OPC}, .select_bits = 0xff8cffff, .ties = bdx_cbox_ties,
     .uses = hsx_cbox_uses};
+const struct upmu_sim_unit_type upmu_sim_bdx_ubox = {SERVER_UBOX(48, 0x1f84ffff, 0x708), UBOX_FILTER};
+const struct upmu_sim_unit_type upmu_sim_bdx_sbox = {SERVER_SBOX(48)};
+const struct upmu_sim_unit_type upmu_sim_bdx_pcu = {SERVER_PCU(NEEDS_16), .ties = bdx_pcu_ties};
 const struct upmu_sim_unit_type upmu_sim_bdx_r2pcie = {
     .name = "r2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r2pcie_ties};
 const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r3qpi_ties};
 
-/*
- * Knights Landing: memory on the package and beside it, each with two clocks. The second filter register of a cache
- * slice (FILTER1) passes nothing unless its bits 0, 1 and 5 are 1; the model keeps these bits, but counts whatever they
- * are.
- */
+/* Knights Landing: memory on the package and beside it, each with two clocks. */
 #define KNL_MEMORY(control_at, select_at, counter_at, fixed_select_at, fixed_counter_at) \
     SERVER_PCI, .counters = 4, .select_step = 4, .fixed_width = 48, .control = control_at, .select = select_at, \
     .counter = counter_at, .fixed_select = fixed_select_at, .fixed_counter = fixed_counter_at, \
     .status = control_at + 4, .select_bits = PLAIN_BITS, .filter = {NO_FILTER}, \
     .quirks = PACKAGE | NEEDS_16 | UPMU_SIM_QUIRK_FIXED_BIT_0
-const struct upmu_sim_unit_type upmu_sim_knl_ubox = {SERVER_UBOX(0x1f8cffff, NONE), .filter = {NO_FILTER}};
+const struct upmu_sim_unit_type upmu_sim_knl_ubox = {SERVER_UBOX(48, 0x1f8cffff, NONE), .filter = {NO_FILTER}};
 const struct upmu_sim_unit_type upmu_sim_knl_cha = {
-    .name = "cha", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
-    .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
+    .name = "cha", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16 | UPMU_SIM_QUIRK_NODES, .control = 0xe00,
+    .select = 0xe01, .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
     .filter_bits = {0x1ff | KNL_STATE, KNL_FILTER1}, .select_bits = 0xff8dffff, .ties = knl_cha_ties,
     .uses = knl_cha_uses};
 const struct upmu_sim_unit_type upmu_sim_knl_pcu = {
-    .name = "pcu", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0x710, .select = 0x711,
-    .counter = 0x717, .status = 0x716, .filter = {NO_FILTER}, .select_bits = 0xff8cc0ff};
+    .name = "pcu", SERVER_MSR_OF(48, 6), .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0x710,
+    .select = 0x711, .counter = 0x717, .status = 0x716, .filter = {NO_FILTER}, .select_bits = 0xff8cc0ff};
 const struct upmu_sim_unit_type upmu_sim_knl_imc_uclk = {
     .name = "imc_uclk", KNL_MEMORY(0x430, 0x420, 0x400, 0x454, 0x44c)};
 const struct upmu_sim_unit_type upmu_sim_knl_imc = {.name = "imc", KNL_MEMORY(0xb30, 0xb20, 0xb00, 0xb44, 0xb3c)};
@@ -307,7 +351,7 @@ const struct upmu_sim_unit_type upmu_sim_knl_irp = {
     .select = 0xd8, .counter = 0xa0, .fixed_select = NONE, .fixed_counter = NONE, .status = 0xf4,
     .filter = {NO_FILTER}, .select_bits = 0xff85ffff};
 
-const struct upmu_sim_unit_type upmu_sim_icx_ubox = {SERVER_UBOX(0x1f84ffff, NONE), .filter = {NO_FILTER}};
+const struct upmu_sim_unit_type upmu_sim_icx_ubox = {SERVER_UBOX(48, 0x1f84ffff, NONE), .filter = {NO_FILTER}};
 const struct upmu_sim_unit_type upmu_sim_icx_cha = {
     .name = "cha", SERVER_MSR, .counters = 4, .quirks = PACKAGE, .control = 0xe00, .select = 0xe01, .counter = 0xe08,
     .status = 0xe07, .filters = 1, .filter = {0xe05, NONE, NONE, NONE}, .filter_bits = {0x3ff},
@@ -369,18 +413,18 @@ const struct upmu_sim_unit_type upmu_sim_adl_imc_free = {
 
 /* ---- Types of boxes of Sapphire Rapids, also Emerald Rapids ---- */
 
-#define LIVE_MSR \
+#define LIVE_MSR(threshold_bits) \
     .style = UPMU_SIM_UNIT_LIVE, .space = UPMU_SIM_SPACE_MSR, .counters = 4, .width = 48, .select_step = 1, \
-    .counter_step = 1, .threshold = 8, .quirks = PACKAGE, .fixed_select = NONE, .fixed_counter = NONE, .status = NONE, \
-    .global = NONE
+    .counter_step = 1, .threshold = threshold_bits, .quirks = PACKAGE, .fixed_select = NONE, .fixed_counter = NONE, \
+    .status = NONE, .global = NONE
 
 const struct upmu_sim_unit_type upmu_sim_spr_cha = {
-    .name = "cha", LIVE_MSR, .control = 0x2000, .select = 0x2002, .counter = 0x2008, .filters = 1,
+    .name = "cha", LIVE_MSR(8), .control = 0x2000, .select = 0x2002, .counter = 0x2008, .filters = 1,
     .filter = {0x200e, NONE, NONE, NONE}, .filter_bits = {0x3ff},
     .select_bits = UINT64_C(0xff85ffff) | HIGH_BITS(0xffffffff), .ties = icx_cha_ties};
 const struct upmu_sim_unit_type upmu_sim_spr_iio = {
-    .name = "iio", LIVE_MSR, .control = 0x3000, .select = 0x3002, .counter = 0x3008, .filter = {NO_FILTER},
-    .select_bits = PLAIN_BITS | HIGH_BITS(0x7ffff), .ties = icx_iio_ties};
+    .name = "iio", LIVE_MSR(12), .control = 0x3000, .select = 0x3002, .counter = 0x3008, .filter = {NO_FILTER},
+    .select_bits = PLAIN_BITS | HIGH_BITS(0x7ffff), .ties = spr_iio_ties};
 const struct upmu_sim_unit_type upmu_sim_spr_iio_free = {
     .name = "iio_free_running", .style = UPMU_SIM_UNIT_FREE, .space = UPMU_SIM_SPACE_MSR, .counters = 17,
     .free = spr_iio_free_counters};
@@ -398,10 +442,10 @@ const struct upmu_sim_unit_type upmu_sim_spr_m2m = {
 const struct upmu_sim_unit_type upmu_sim_spr_upi = {
     .name = "upi", LIVE_PCI, .control = 0x318, .select = 0x350, .counter = 0x320};
 const struct upmu_sim_unit_type upmu_sim_spr_m3upi = {
-    .name = "m3upi", LIVE_PCI, .control = 0xa0, .select = 0xd8, .counter = 0xa8, .ties = icx_m3upi_ties};
+    .name = "m3upi", LIVE_PCI, .control = 0xa0, .select = 0xd8, .counter = 0xa8, .ties = spr_m3upi_ties};
 /* A type number that the discovery table has, but that no public list of types names. */
 const struct upmu_sim_unit_type upmu_sim_spr_unknown = {
-    .name = "type_77", LIVE_MSR, .control = 0x4000, .select = 0x4002, .counter = 0x4008, .filter = {NO_FILTER},
+    .name = "type_77", LIVE_MSR(8), .control = 0x4000, .select = 0x4002, .counter = 0x4008, .filter = {NO_FILTER},
     .select_bits = PLAIN_BITS};
 
 /* ---- AMD ---- */
@@ -414,8 +458,8 @@ const struct upmu_sim_unit_type upmu_sim_spr_unknown = {
 #define AMD_CORE_ROUTE (UINT64_C(0x1f) << 36)
 
 const struct upmu_sim_unit_type upmu_sim_bulldozer_nb = {
-    .name = "nb", AMD(AMD_LOW | UINT64_C(0xf) << 32 | AMD_CORE_ROUTE), .layout = UPMU_SIM_LAYOUT_AMD_NB, .counters = 4,
-    .select = 0xc0010240, .counter = 0xc0010241};
+    .name = "nb", AMD(AMD_LOW | UINT64_C(1) << 20 | UINT64_C(0xf) << 32 | AMD_CORE_ROUTE),
+    .layout = UPMU_SIM_LAYOUT_AMD_NB, .counters = 4, .select = 0xc0010240, .counter = 0xc0010241};
 const struct upmu_sim_unit_type upmu_sim_zen2_l3 = {
     .name = "l3", AMD(AMD_LOW | UINT64_C(0xf) << 48 | UINT64_C(0xff) << 56), .layout = UPMU_SIM_LAYOUT_AMD_L3,
     .counters = 6, .quirks = UPMU_SIM_QUIRK_LLC, .select = 0xc0010230, .counter = 0xc0010231};

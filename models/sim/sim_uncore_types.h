@@ -8,6 +8,13 @@
 #include "models/sim/sim_uncore.h"
 
 extern const struct upmu_sim_unit_type upmu_sim_nhm_uncore;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_ubox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_cbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_bbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_sbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_mbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_rbox;
+extern const struct upmu_sim_unit_type upmu_sim_nhmex_wbox;
 extern const struct upmu_sim_unit_type upmu_sim_snb_cbox;
 extern const struct upmu_sim_unit_type upmu_sim_snb_arb;
 extern const struct upmu_sim_unit_type upmu_sim_snb_clock;
@@ -39,7 +46,10 @@ extern const struct upmu_sim_unit_type upmu_sim_hsx_irp;
 extern const struct upmu_sim_unit_type upmu_sim_hsx_qpi;
 extern const struct upmu_sim_unit_type upmu_sim_hsx_r2pcie;
 extern const struct upmu_sim_unit_type upmu_sim_hsx_r3qpi;
+extern const struct upmu_sim_unit_type upmu_sim_bdx_ubox;
 extern const struct upmu_sim_unit_type upmu_sim_bdx_cbox;
+extern const struct upmu_sim_unit_type upmu_sim_bdx_sbox;
+extern const struct upmu_sim_unit_type upmu_sim_bdx_pcu;
 extern const struct upmu_sim_unit_type upmu_sim_bdx_r2pcie;
 extern const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi;
 extern const struct upmu_sim_unit_type upmu_sim_knl_ubox;

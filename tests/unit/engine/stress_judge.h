@@ -220,7 +220,7 @@ static inline uint64_t silicon_key(unsigned cpu, unsigned counter)
 /* AMD: the odd counter of a pair has an event of its own, which is no session's. */
 static inline bool silicon_is_upper_half(uint64_t key)
 {
-    return silicon_is_amd() && sa_event(key) == (SA_MERGE_EVENT & 0xffu) + (SA_MERGE_EVENT >> 24 & 0xf00u);
+    return silicon_is_amd() && sa_event(key) == sa_event(SA_MERGE_SELECT);
 }
 
 static inline bool silicon_runs(unsigned cpu, unsigned counter)

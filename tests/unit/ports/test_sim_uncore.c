@@ -179,6 +179,79 @@ static void nhm_status_is_cleared_by_the_register_after_it(void)
     EXPECT(rdmsr(0x392), 0);
 }
 
+/* Intel SDM vol 4 395H: bit 2 of the fixed counter's control is its interrupt, not bit 20. */
+static void nhm_fixed_counter_overflows_by_bit_2(void)
+{
+    for (uint64_t interrupt = 0; interrupt < 2; interrupt++) {
+        machine("nhm");
+        EXPECT(wrmsr(0x391, UINT64_C(1) << 32), true);
+        EXPECT(wrmsr(0x395, interrupt << 2 | 1), true);
+        upmu_sim_unit_set(box("uncore", 0, 0), 8, (UINT64_C(1) << 48) - 5);
+        upmu_sim_clock(&uncore, box("uncore", 0, 0), 10);
+        EXPECT(rdmsr(0x394), 5);
+        EXPECT(rdmsr(0x392), interrupt << 32);
+    }
+}
+
+/*
+ * Nehalem-EX: Intel 323535 (U_MSR_PMON_GLOBAL_CTL, GLOBAL_CTL of boxes); Linux uncore_nhmex.c: an enable bit in the
+ * select, one in the box's control, and bit 28 of C00H.
+ */
+static void nehalem_ex_counts_where_three_bits_are_set(void)
+{
+    const uint64_t selects[] = {ENABLE | 0x102, 0, ENABLE | 0x102, ENABLE | 0x102};
+    const uint64_t controls[] = {1, 1, 0, 1}, all[] = {1u << 28, 1u << 28, 1u << 28, 0};
+
+    for (unsigned i = 0; i < 4; i++) {
+        machine("nhmex");
+        uint64_t before = rdmsr(0xd91);
+
+        EXPECT(rdmsr(0xc00), 0);
+        EXPECT(wrmsr(0xd90, selects[i]), true);
+        EXPECT(wrmsr(0xd80, controls[i]), true);
+        EXPECT(wrmsr(0xc00, all[i]), true);
+        happens(box("cbox", 0, 1), 2, 1, 9);
+        EXPECT(rdmsr(0xd91) - before, i == 0 ? 9 : 0);
+        EXPECT(violations(), 0);
+    }
+    /* Counter 3 of the B-box has bit 3 of the control, and bit 0 of its select; the U-box no control of its own. */
+    uint64_t before = rdmsr(0xc37), ubox = rdmsr(0xc11);
+
+    EXPECT(wrmsr(0xc36, 0xc2 | 1), true);
+    EXPECT(wrmsr(0xc20, 8), true);
+    EXPECT(wrmsr(0xc10, ENABLE | 0x40), true);
+    EXPECT(wrmsr(0xc00, 1u << 28), true);
+    happens(box("bbox", 0, 0), 0xc2, 0, 9);
+    happens(box("ubox", 0, 0), 0x40, 0, 7);
+    EXPECT(rdmsr(0xc37) - before, 9);
+    EXPECT(rdmsr(0xc11) - ubox, 7);
+    EXPECT(wrmsr(0xc00, UINT64_C(1) << 31 | 1u << 28), true);
+    happens(box("bbox", 0, 0), 0xc2, 0, 9);
+    EXPECT(rdmsr(0xc37) - before, 9);
+    EXPECT(violations(), 0);
+    EXPECT(wrmsr(0xc00, UINT64_C(1) << 31 | 1u << 29 | 1u << 28), true);
+    EXPECT(rdmsr(0xc37) | rdmsr(0xc36) | rdmsr(0xc20), 0);
+    EXPECT(rdmsr(0xc00), UINT64_C(1) << 31 | 1u << 28);
+    EXPECT(wrmsr(0xc20, 0x10), true);
+    EXPECT(violations(), 1);
+}
+
+static void nehalem_exs_clock_has_bit_31_and_bit_0(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        machine("nhmex");
+        uint64_t before = rdmsr(0x394);
+
+        EXPECT(wrmsr(0xc00, 1u << 28), true);
+        EXPECT(wrmsr(0x395, i != 1), true);
+        EXPECT(wrmsr(0xc80, i != 2 ? UINT64_C(1) << 31 : 0xf), true);
+        upmu_sim_clock(&uncore, box("wbox", 0, 0), 1000);
+        EXPECT(rdmsr(0x394) - before, i == 0 ? 1000 : 0);
+    }
+    sim.expect_faults = true;
+    EXPECT(wrmsr(0x395, ENABLE), false);
+}
+
 static void a_die_has_its_own_registers(void)
 {
     machine("skx2");
@@ -282,6 +355,25 @@ static void clients_have_one_global_enable(void)
     EXPECT(rdmsr(0x396), 3);
     sim.expect_faults = true;
     EXPECT(msr_exists(0x720), false);
+}
+
+/* Intel SDM vol 4 392H: bit 0 is the clock's, 1 the arbiter's, 3 that of all C-boxes. */
+static void a_clients_status_names_the_kind_of_box(void)
+{
+    machine("snb");
+    EXPECT(wrmsr(0x391, 0x2000000f), true);
+    EXPECT(wrmsr(0x701, ENABLE | OVERFLOW | 0x134), true);
+    upmu_sim_unit_set(box("cbox", 0, 0), 1, (UINT64_C(1) << 44) - 1);
+    happens(box("cbox", 0, 0), 0x34, 1, 1);
+    EXPECT(rdmsr(0x392), 8);
+    EXPECT(wrmsr(0x3b2, ENABLE | OVERFLOW | 0x181), true);
+    upmu_sim_unit_set(box("arb", 0, 0), 0, (UINT64_C(1) << 44) - 1);
+    happens(box("arb", 0, 0), 0x81, 1, 1);
+    EXPECT(rdmsr(0x392), 8 | 2);
+    EXPECT(wrmsr(0x394, ENABLE | OVERFLOW), true);
+    upmu_sim_unit_set(box("clock", 0, 0), 0, (UINT64_C(1) << 48) - 1);
+    upmu_sim_clock(&uncore, box("clock", 0, 0), 1);
+    EXPECT(rdmsr(0x392), 8 | 2 | 1);
 }
 
 static void a_client_stops_itself_if_asked_to(void)
@@ -434,6 +526,90 @@ static void writes_above_the_width_are_dropped(void)
     EXPECT(wrmsr(0xe08, UINT64_C(0xabcd123456789abc)), true);
     EXPECT(rdmsr(0xe08), UINT64_C(0x123456789abc));
     EXPECT(violations(), 0);
+}
+
+/* Linux uncore_snbep.c: 44 bits on Haswell-EP, where LIKWID has 48 for two of the three. */
+static void haswells_counters_are_narrower_than_broadwells(void)
+{
+    static const char *const names[] = {"ubox", "sbox", "r3qpi"};
+
+    for (unsigned i = 0; i < 3; i++) {
+        machine("hsx2");
+        EXPECT(upmu_sim_unit_range(&uncore, box(names[i], 0, 0), 0), (UINT64_C(1) << 44) - 1);
+        machine("bdx2");
+        EXPECT(upmu_sim_unit_range(&uncore, box(names[i], 0, 0), 0), (UINT64_C(1) << 48) - 1);
+    }
+    machine("hsx2");
+    EXPECT(wrmsr(0x709, ~UINT64_C(0)), true);
+    EXPECT(rdmsr(0x709), (UINT64_C(1) << 44) - 1);
+}
+
+/* Knights Landing, power unit: six bits, then invert and edge of the occupancy; Sapphire Rapids, I/O stack: twelve. */
+static void thresholds_are_as_wide_as_the_manuals_say(void)
+{
+    struct upmu_sim_happening many = {.event = 0x60, .count = 100, .each = 1};
+
+    machine("knl1");
+    uint64_t before = rdmsr(0x717);
+
+    EXPECT(wrmsr(0x711, ENABLE | 1u << 30 | 1u << 24 | 0x60), true);
+    upmu_sim_happen(&uncore, box("pcu", 0, 0), &many);
+    EXPECT(rdmsr(0x717) - before, 100);
+    machine("spr");
+    before = rdmsr(0x3008);
+    EXPECT(wrmsr(0x3002, UINT64_C(0x120) << 24 | 0x60), true);
+    many.each = 0x11f;
+    upmu_sim_happen(&uncore, box("iio", 0, 0), &many);
+    EXPECT(rdmsr(0x3008) - before, 0);
+    many.each = 0x120;
+    upmu_sim_happen(&uncore, box("iio", 0, 0), &many);
+    EXPECT(rdmsr(0x3008) - before, 100);
+}
+
+/* Linux uncore_snbep.c knl_cha_hw_config: events with an opcode filter have bits 0, 1 and 5 of it. */
+static void knights_landing_filters_by_nodes(void)
+{
+    machine("knl1");
+    uint64_t before = rdmsr(0xe08);
+
+    EXPECT(wrmsr(0xe01, ENABLE | 0x135), true);
+    happens(box("cha", 0, 0), 0x35, 1, 7);
+    EXPECT(rdmsr(0xe08) - before, 0);
+    EXPECT(wrmsr(0xe01, 0x135), true);
+    EXPECT(wrmsr(0xe06, 0x23), true);
+    EXPECT(wrmsr(0xe01, ENABLE | 0x135), true);
+    happens(box("cha", 0, 0), 0x35, 1, 7);
+    EXPECT(rdmsr(0xe08) - before, 7);
+}
+
+/* Intel's event files: events that Linux lets every counter of these boxes count. */
+static void ties_of_the_event_files_hold(void)
+{
+    static const struct {
+        const char *machine, *box;
+        uint16_t event;
+        uint8_t counter, tied;
+    } rows[] = {{"spr", "iio", 0x40, 1, 0}, {"spr", "m3upi", 0x21, 1, 0}, {"spr", "m3upi", 0x7e, 3, 0},
+                {"bdx2", "pcu", 0x80, 0, 1}};
+
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct upmu_sim_unit *unit;
+        uint64_t before[2];
+
+        machine(rows[i].machine);
+        unit = box(rows[i].box, 0, 0);
+        for (unsigned k = 0; k < 2; k++) {
+            unsigned counter = k ? rows[i].tied : rows[i].counter;
+
+            unit->counter[counter].select =
+                (unit->type->style == UPMU_SIM_UNIT_BOX ? ENABLE : 0) | rows[i].event;
+            before[k] = unit->counter[counter].value;
+        }
+        unit->control = 0;
+        happens(unit, rows[i].event, 0, 5);
+        EXPECT(unit->counter[rows[i].counter].value - before[0], 0);
+        EXPECT(unit->counter[rows[i].tied].value - before[1], 5);
+    }
 }
 
 static void box_status_is_cleared_by_ones(void)
@@ -832,6 +1008,29 @@ static void alder_lake_needs_its_bar(void)
     EXPECT(memory(second, 0xe8, 64), ~UINT64_C(0));
 }
 
+/* Linux uncore_snb.c adl_uncore_imc_init_box: the global control of the second controller is that of both. */
+static void alder_lakes_controllers_have_one_global_control(void)
+{
+    machine("adl");
+    uint64_t bar = pci_read(0, 0x48) | (uint64_t)pci_read(0, 0x4c) << 32;
+    volatile void *first = sim.port.mmio_map(&sim, (bar & ~UINT64_C(1)) + 0xd900, 0x200);
+    volatile void *second = sim.port.mmio_map(&sim, (bar & ~UINT64_C(1)) + 0xd900 + 0x10000, 0x200);
+
+    EXPECT(memory(first, 0xe8, 64) != 0, true);
+    memory_write(second, 0xc0, 32, 6);
+    EXPECT(memory(first, 0xe8, 64), 0);
+    memory_write(first, 0xd0, 32, 0x22);
+    memory_write(second, 0xc0, 32, 1);
+    happens(box("imc", 0, 0), 0x22, 0, 5);
+    EXPECT(memory(first, 0xe8, 64), 0);
+    memory_write(second, 0xc0, 32, 0);
+    happens(box("imc", 0, 0), 0x22, 0, 5);
+    EXPECT(memory(first, 0xe8, 64), 5);
+    EXPECT(violations(), 0);
+    memory_write(first, 0xc0, 32, 0);
+    EXPECT(violations(), 1);
+}
+
 static void a_machine_describes_itself(void)
 {
     machine("spr");
@@ -856,6 +1055,22 @@ static void a_machine_describes_itself(void)
     EXPECT(violations(), 1);
     uncore.chain_loops = true;
     EXPECT(pci_read(function, 0x140) >> 20, 0x120);
+}
+
+/* Another table has its entries 40 bytes apart, and its address in another BAR, which the capability names. */
+static void a_table_may_be_elsewhere_and_closer(void)
+{
+    machine("emr");
+    uint32_t function = where(0x7f, 3, 0), bar = 0x10 + 4 * (pci_read(function, 0x14c) & 7);
+    uint64_t address = (pci_read(function, bar) & ~0xfu) | (uint64_t)pci_read(function, bar + 4) << 32;
+    volatile void *table = sim.port.mmio_map(&sim, address, 0x1000);
+
+    EXPECT(bar, 0x18);
+    EXPECT(memory(table, 0, 64) >> 8 & 0xff, 5);
+    EXPECT(memory(table, 40, 64), 4 | 2 << 8 | 48 << 16 | UINT64_C(8) << 24);
+    EXPECT(memory(table, 40 * 12 + 8, 32), 0x01122800);
+    EXPECT(memory(table, 40 * 5, 64), ~UINT64_C(0));
+    EXPECT(violations(), 0);
 }
 
 /* ---- Scenarios: AMD ---- */
@@ -912,6 +1127,67 @@ static void a_umc_counts_to_its_end(void)
     upmu_sim_unit_set(box("umc", 0, 1), 0, (UINT64_C(1) << 48) - 5);
     happens(box("umc", 0, 1), 0xa, 1, 9);
     EXPECT(rdmsr(0xc0010809), (UINT64_C(1) << 49) - 1); /* bit 48: it overflowed */
+}
+
+/* Linux amd/uncore.c: from family 19H on a select names a slice and a core unless bits 46 and 47 ask for all. */
+static void an_l3_counts_the_slices_and_threads_asked_for(void)
+{
+    static const struct {
+        const char *machine;
+        uint64_t where;
+        unsigned of_64;
+    } rows[] = {{"zen4", UINT64_C(0x0300c00000000000), 64}, {"zen4", UINT64_C(0x0100c00000000000), 32},
+                {"zen4", UINT64_C(0x0300400000000000), 8},  {"zen4", UINT64_C(0x0303800000000000), 8},
+                {"zen4", UINT64_C(0x0300000000000000), 1},  {"zen4", UINT64_C(0x0000c00000000000), 0},
+                {"zen2", UINT64_C(0xff0f000000000000), 64}, {"zen2", UINT64_C(0xff03000000000000), 32},
+                {"zen2", UINT64_C(0x010f000000000000), 8},  {"zen2", UINT64_C(0xff00000000000000), 0}};
+
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        machine(rows[i].machine);
+        uint64_t before = rdmsr(0xc0010231);
+
+        EXPECT(wrmsr(0xc0010230, ENABLE | 0xff04 | rows[i].where), true);
+        happens(box("l3", 0, 0), 4, 0xff, 64);
+        EXPECT(rdmsr(0xc0010231) - before, rows[i].of_64);
+        /* Latency is counted whole. */
+        before = rdmsr(0xc0010233);
+        EXPECT(wrmsr(0xc0010232, ENABLE | 0x90 | rows[i].where), true);
+        happens(box("l3", 0, 0), 0x90, 0, 64);
+        EXPECT(rdmsr(0xc0010233) - before, 64);
+        EXPECT(violations(), 0);
+    }
+}
+
+/* Linux amdzen4 memory-controller.json: an event without a mask of reads and writes counts both. */
+static void a_umc_without_a_mask_counts_all(void)
+{
+    machine("zen4");
+    uint64_t before[3];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        EXPECT(wrmsr(0xc0010800 + 2 * i, UINT64_C(1) << 31 | i << 8 | 0xa), true);
+        before[i] = rdmsr(0xc0010801 + 2 * i);
+    }
+    happens(box("umc", 0, 0), 0xa, 1, 9);
+    happens(box("umc", 0, 0), 0xa, 2, 7);
+    happens(box("umc", 0, 0), 0xa, 0, 1);
+    EXPECT(rdmsr(0xc0010801) - before[0], 17);
+    EXPECT(rdmsr(0xc0010803) - before[1], 9);
+    EXPECT(rdmsr(0xc0010805) - before[2], 7);
+}
+
+static void reserved_bits_of_amds_units_are_a_mistake(void)
+{
+    machine("zen2");
+    EXPECT(wrmsr(0xc0010240, ENABLE | UINT64_C(1) << 17 | 7), true);
+    EXPECT(violations(), 1);
+    EXPECT(rdmsr(0xc0010240), ENABLE | 7);
+    EXPECT(wrmsr(0xc0010230, OVERFLOW | 4), true);
+    EXPECT(violations(), 1);
+    machine("bulldozer2");
+    EXPECT(wrmsr(0xc0010240, OVERFLOW | 0xe0), true);
+    EXPECT(violations(), 0);
+    EXPECT(rdmsr(0xc0010240), OVERFLOW | 0xe0);
 }
 
 static void a_fabric_of_perfmon_v2(void)
@@ -1099,6 +1375,19 @@ static void (*const scenarios[])(void) = {
     a_core_complex_has_its_own_l3,
     rdpmc_of_a_unit_needs_leave_outside_ring_0,
     a_umc_counts_to_its_end,
+    nhm_fixed_counter_overflows_by_bit_2,
+    nehalem_ex_counts_where_three_bits_are_set,
+    nehalem_exs_clock_has_bit_31_and_bit_0,
+    a_clients_status_names_the_kind_of_box,
+    haswells_counters_are_narrower_than_broadwells,
+    thresholds_are_as_wide_as_the_manuals_say,
+    knights_landing_filters_by_nodes,
+    ties_of_the_event_files_hold,
+    alder_lakes_controllers_have_one_global_control,
+    a_table_may_be_elsewhere_and_closer,
+    an_l3_counts_the_slices_and_threads_asked_for,
+    a_umc_without_a_mask_counts_all,
+    reserved_bits_of_amds_units_are_a_mistake,
     a_fabric_of_perfmon_v2,
     a_package_may_have_two_nodes,
     a_load_moves_lines,
