@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import sys
+import threading
 
 from checklib import COMPILERS, FREESTANDING, ROOT, SOAK, WARNINGS, check, files, library_sources, main, parallel, read, run
 
@@ -33,8 +34,11 @@ def option(profile):
 def amalgamation():
     os.makedirs("build/tests", exist_ok=True)
     path = "build/tests/profile_code.c"
-    with open(path, "w") as file:
+    # Threads may meet here, and one may compile the file already: it is replaced as a whole.
+    own = f"{path}.{threading.get_ident()}"
+    with open(own, "w") as file:
         file.writelines(f'#include "{source}"\n' for source in library_sources())
+    os.replace(own, path)
     return path
 
 
