@@ -241,6 +241,26 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
     return general_happened(sim, cpu, counter, config, burst);
 }
 
+/* ---- Periods ---- */
+
+uint64_t upmu_sim_intel_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = sim_width_mask(profile, counter);
+    uint64_t config = upmu_sim_intel_config(sim, index, counter);
+    bool retired = !sim_is_fixed(counter) && (config & 0xffffu) == 0x01c0;
+    uint64_t period = (0 - value) & mask;
+    uint64_t shortest = retired && profile->flags & UPMU_SIM_HSW11 ? 128 : profile->shortest;
+
+    if (value <= mask >> 1)
+        return value;
+    if (period < shortest && sim_on(sim, UPMU_SIM_RULE_CHECK_PERIOD))
+        upmu_sim_violate(sim, "period shorter than the CPU counts right", msr, value);
+    if (retired && profile->flags & UPMU_SIM_BDM55 && sim_on(sim, UPMU_SIM_RULE_ERRATUM_BDM55))
+        period &= ~UINT64_C(0x3f);
+    return (0 - period) & mask;
+}
+
 /* ---- Effects of counting besides the counter's value: PERF_METRICS, erratum BJ122 ---- */
 
 /*

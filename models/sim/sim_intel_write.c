@@ -18,24 +18,6 @@ static bool sim_any_allowed(const struct upmu_sim_profile *profile)
     return profile->version >= 3 && !profile->any_deprecated;
 }
 
-uint64_t upmu_sim_intel_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
-{
-    const struct upmu_sim_profile *profile = sim_is(sim, index);
-    uint64_t mask = sim_width_mask(profile, counter);
-    uint64_t config = upmu_sim_intel_config(sim, index, counter);
-    bool retired = !sim_is_fixed(counter) && (config & 0xffffu) == 0x01c0;
-    uint64_t period = (0 - value) & mask;
-    uint64_t shortest = retired && profile->flags & UPMU_SIM_HSW11 ? 128 : profile->shortest;
-
-    if (value <= mask >> 1)
-        return value;
-    if (period < shortest && sim_on(sim, UPMU_SIM_RULE_CHECK_PERIOD))
-        upmu_sim_violate(sim, "period shorter than the CPU counts right", msr, value);
-    if (retired && profile->flags & UPMU_SIM_BDM55 && sim_on(sim, UPMU_SIM_RULE_ERRATUM_BDM55))
-        period &= ~UINT64_C(0x3f);
-    return (0 - period) & mask;
-}
-
 /* Does a counter sample: is INT set in its control, or does it store records? */
 static bool sim_samples(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
