@@ -357,6 +357,7 @@ void act_come(unsigned number, struct lots *lots)
     if (status == UPMU_OK) {
         cpu->power = CPU_LIVE;
         cpu->came = true;
+        act_precise_come(lots);
     } else {
         hooks_drain_interrupts();
         rules_restored(number);
@@ -408,6 +409,7 @@ void act_leave(struct lots *lots)
     rules_status("upmu_cpu_fini", status, "PORT BUSY");
     /* What it could not stop runs on until a reset, and interrupts the next life, which knows nothing of it. */
     cpu->left |= status == UPMU_ERR_PORT;
+    act_precise_over(self->cpu, status == UPMU_ERR_PORT);
     cpu->irq_off = false;
     cpu->power = CPU_OFF;
     cpu->had_page = cpu->reads = false;
@@ -462,6 +464,8 @@ static void sleep_cpu(struct lots *lots)
     if (status != UPMU_ERR_BUSY)
         cpu->power = CPU_ASLEEP;
     units_gone(self->cpu);
+    if (cpu->power == CPU_ASLEEP)
+        act_precise_sleeps(self->cpu, status == UPMU_ERR_PORT);
     cpu->half_awake = status == UPMU_ERR_PORT; /* (What could not be restored is restored after the next life.) */
     if (cpu->power == CPU_ASLEEP)
         act_ibs_over(self->cpu);
@@ -501,10 +505,12 @@ static void wake_cpu(void)
         rules_snapshot(self->cpu);
     cpu->irq_off = true;
     units_wake();
+    act_precise_wakes(self->cpu);
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
     units_awake();
     cpu->irq_off = false;
-    rules_status("upmu_cpu_resume", status, "NO_PMU PORT DOES_NOT_FIT BUSY");
+    rules_status("upmu_cpu_resume", status, /* (Memory is not used again where the firmware's bits of records are.) */
+                 precise_is_on() ? "NO_PMU PORT DOES_NOT_FIT BUSY HOOK_MISSING" : "NO_PMU PORT DOES_NOT_FIT BUSY");
     if (cpu->cpu->meter.live)
         cpu->power = CPU_LIVE;
     cpu->half_awake = !cpu->cpu->meter.live;
@@ -540,6 +546,7 @@ static void change_cpu(void)
     host.restarts++;
     mark_changed();
     guests_spoil(self->cpu);
+    cpu->precise.doubtful = true; /* (Records of before are not read.) */
     self->stay++;
     cpu->turning++;
     rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
@@ -839,6 +846,9 @@ void act_cpu(const struct step *step, struct lots *lots)
         break;
     case STEP_IBS:
         act_ibs(lots);
+        break;
+    case STEP_RECORDS:
+        act_precise(lots);
         break;
     case STEP_REGION:
         region(lots);

@@ -75,7 +75,7 @@ static uint64_t draw_period(struct lots *lots)
     case 1:
         return UINT64_C(1) << (24u + lots_below(lots, 24));
     default:
-        return 128u + lots_size(lots, setting_has(&host.setting, THEME_SHORT) ? 11 : 16);
+        return 128u + lots_size(lots, setting_has(&host.setting, THEME_SHORT) || precise_is_on() ? 11 : 16);
     }
 }
 
@@ -121,16 +121,21 @@ static void add_event(struct host_session *session, struct host_set *set, struct
     memset(event, 0, sizeof *event);
     draw_specification(session, event, lots, text, sizeof text);
     draw_sampling(session, event, lots);
+    act_precise_draw(session, event, lots, text, sizeof text);
     status =
         HOST_CALL(upmu_set_add(set->set, text, event->sampling.period ? &event->sampling : NULL));
     if (status == UPMU_OK) {
         /* (What the library made of the period is what it samples at.) */
         event->sampling.period = set->set->tally[set->events].period;
         session->masks |= (event->sampling.flags & UPMU_SAMPLING_NOTIFY) != 0;
+        session->precise |= event->level != 0;
+        if (event->level) /* docs/PRECISE.md: it counts in the host alone. */
+            session->world = UPMU_WORLD_HOST;
         set->events++;
         return;
     }
     if (status >= UPMU_ERR_SYNTAX && status <= UPMU_ERR_MASKS_EXCLUSIVE &&
+        !(event->level && status == UPMU_ERR_NOT_PRECISE) &&
         (session->type || strncmp(text, "raw:", 4) == 0))
         rules_fail(RULE_STATUS, "upmu_set_add \"%s\": %s", text, upmu_status_text(status));
 }
@@ -180,6 +185,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
 {
     if (session->sampling && !lots_one_in(lots, 6)) {
         session->ring_bytes = 512u + 64u * lots_below(lots, setting_has(&host.setting, THEME_MASKS) ? 4 : 112);
+        session->ring_bytes += session->precise ? 1024u : 0; /* (More than two of the largest record.) */
         session->ring = arena_take(session->ring_bytes, "ring");
         rules_status("upmu_session_ring",
                      HOST_CALL(upmu_session_ring(session->session, session->ring, session->ring_bytes)), "");
@@ -335,7 +341,9 @@ bool act_attach(struct host_session *session, uint8_t where, bool to_thread)
         status = attach_thread(session, session->where);
     else if (host.cpu[cpu].cpu && !host.cpu[cpu].unreachable)
         status = HOST_CALL(upmu_session_attach_cpu(session->session, host.cpu[cpu].cpu));
-    rules_status("attach", status, "DOES_NOT_FIT TOO_HARD STATE WRONG_PMU NO_PMU WRONG_CPU BUSY PORT");
+    rules_status("attach", status, "DOES_NOT_FIT TOO_HARD STATE WRONG_PMU NO_PMU WRONG_CPU BUSY PORT HOOK_MISSING");
+    if (status == UPMU_ERR_HOOK_MISSING && !session->precise)
+        rules_fail(RULE_STATUS, "attach: %s", upmu_status_text(status));
     if (status != UPMU_OK)
         session->target = TARGET_NONE;
     rules_user_attached(session);
@@ -347,6 +355,7 @@ void act_first_start(struct host_session *session)
     if (session->since_ns)
         return;
     session->since_ns = host.now_ns;
+    host.verdict->figures.precise_sessions += session->precise;
     for (unsigned k = 0; k < session->sets; k++)
         for (unsigned i = 0; i < session->set[k].events; i++)
             if (!session->set[k].event[i].since_ns)
@@ -367,6 +376,7 @@ void act_create(const struct step *step, struct lots *lots)
             return;
     }
     session->session = arena_take(bytes, "session");
+    session->serial = ++host.serials;
     (void)act_begin(session, true);
     rules_status("upmu_session_init_sized",
                  HOST_CALL(upmu_session_init_sized(session->session, bytes, host.machine, &session->session)), "");
@@ -380,7 +390,8 @@ void act_create(const struct step *step, struct lots *lots)
         rules_status("upmu_session_world",
                      HOST_CALL(upmu_session_world(session->session, (enum upmu_world)session->world)), "");
     }
-    session->sampling = !session->type && !host.setting.quiet_sessions && lots_below(lots, 2);
+    session->sampling = !session->type && !host.setting.quiet_sessions &&
+                        (lots_below(lots, 2) || (precise_is_on() && lots_below(lots, 2)));
     add_sets(session, lots);
     if (session->sampling && lots_one_in(lots, 4))
         add_queue(session, lots);
@@ -390,6 +401,9 @@ void act_create(const struct step *step, struct lots *lots)
     for (unsigned i = session->sampling = 0; i < session->set[0].events; i++)
         session->sampling += session->set[0].event[i].sampling.period != 0;
     add_memory(session, lots);
+    session->hides = session->precise && lots_one_in(lots, 4);
+    if (session->hides)
+        HOST_DO(upmu_session_hide_kernel(session->session, true));
     session->shares = lots_one_in(lots, 3);
     session->is_static = setting_has(&host.setting, THEME_STATIC) && lots_below(lots, 2);
     rules_status("upmu_session_share", HOST_CALL(upmu_session_share(session->session, session->shares)), "");

@@ -14,6 +14,12 @@ uint64_t host_user_rdpmc(uint32_t index);
 #include <upmu/set.h>
 
 #define START_ANSWERS "DOES_NOT_FIT TOO_HARD STATE WRONG_CPU UNSUPPORTED BUSY LOST_CLAIM PORT"
+#define PRECISE_ANSWERS START_ANSWERS " HOOK_MISSING"
+
+static const char *start_answers(const struct host_session *session)
+{
+    return session->precise ? PRECISE_ANSWERS : START_ANSWERS;
+}
 
 static void start(struct host_session *session)
 {
@@ -23,7 +29,7 @@ static void start(struct host_session *session)
     act_first_start(session);
     session->started = true;
     status = HOST_CALL(upmu_session_start(session->session));
-    rules_status("upmu_session_start", status, START_ANSWERS);
+    rules_status("upmu_session_start", status, start_answers(session));
     if (status != UPMU_OK && !was)
         session->started = false;
 }
@@ -46,7 +52,7 @@ static void restart(struct host_session *session)
     if (session->queue)
         while (HOST_CALL(upmu_queue_read(session->queue, messages, 16, &count)) == UPMU_OK)
             continue;
-    rules_status("upmu_session_restart", HOST_CALL(upmu_session_restart(session->session)), START_ANSWERS);
+    rules_status("upmu_session_restart", HOST_CALL(upmu_session_restart(session->session)), start_answers(session));
 }
 
 static bool detach(struct host_session *session)
@@ -120,6 +126,8 @@ static void replace(struct host_session *session, struct lots *lots)
     if (i >= session->set[0].events || !text)
         return;
     session->writes++;
+    if (session->precise) /* (Its samples are of the event that goes.) */
+        rules_drain(session);
     status = HOST_CALL(upmu_set_replace(&session->session->set, i, text, NULL));
     rules_status("upmu_set_replace", status, "STATE WRONG_CPU BUSY NO_PMU");
     if (status != UPMU_OK)

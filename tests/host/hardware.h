@@ -29,6 +29,35 @@ enum hardware_event {
     HARDWARE_EVENTS
 };
 
+/* The truth of a precise record: what the hardware sampled, whatever it stores. */
+struct hardware_record {
+    uint8_t cpu;
+    bool user;
+    enum hardware_event event;
+    uint64_t ordinal;  /* the sampled event is the n-th of its kind on its CPU, from 1 on */
+    uint64_t left;     /* events that happen in the same call of the fake, after it */
+    uint64_t counters; /* whose record it is, as bits of GLOBAL_STATUS */
+    uint64_t named;    /* counters that the record names */
+    uint64_t reduced;  /* of these, counters that the event itself made overflow; the others: the event before */
+    bool registers;    /* it has them */
+    bool dropped;      /* the buffer was full: nothing is stored */
+    uint64_t instruction, next; /* the sampled one, and the one after it */
+    uint64_t address, source, weight, transaction;
+    uint64_t gpr[18]; /* flags ip ax cx dx bx sp bp si di r8 to r15 */
+};
+
+/* Memory of the host, into which the hardware stores. */
+struct hardware_memory {
+    /* An access of the hardware to a linear address; false: the host has lent no such memory to this CPU now. */
+    bool (*access)(unsigned cpu, uint64_t linear, void *bytes, size_t size, bool is_write);
+    void (*recorded)(const struct hardware_record *record);
+};
+
+/* Fill in what follows from CPU, ring, event and number. */
+void hardware_record_fill(struct hardware_record *record);
+/* The record of an instruction, or of the one after one, by its address; false: there is no such instruction. */
+bool hardware_record_find(uint64_t address, bool is_next, struct hardware_record *out_record);
+
 /* How a machine differs from the plain one of its model; a zeroed structure is the plain one. */
 struct hardware_options {
     bool garbage;        /* counters hold noise after reset where the manuals leave them undefined */
@@ -36,6 +65,8 @@ struct hardware_options {
     bool lost_flags;     /* the status register hides overflow flags now and then */
     bool hypervisor;     /* CPUID says that a hypervisor is there */
     bool own_interrupts; /* the host's own counters may interrupt: it has cleared what would freeze them at that */
+    bool no_snapshots;   /* records of format 6 are of format 5 */
+    const struct hardware_memory *memory; /* for precise records; NULL: none, and a record that is stored is damage */
 };
 
 struct hardware_model {

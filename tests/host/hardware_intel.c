@@ -3,27 +3,16 @@
  * Intel's architectural performance monitoring, versions 1 to 6, from facts/intel: "m 3" is
  * mock_semantics.md section 3, "c 3" intel_core.md section 3, "Q-A1" a row of intel_quirks.md.
  * CPUID is from intel_models.csv, masks of payloads from intel_constraints.csv (extra_reg).
- * Not here: LBR, BTS, PEBS that works, slots and metrics that move, transactions, inexact counts.
+ * Counters at work are in hardware_intel_events.c, precise records in hardware_pebs.c; "r" is facts/precise/rules.md.
+ * Not here: LBR, BTS, slots and metrics that move, transactions, inexact counts.
  */
-#include "tests/host/hardware.h"
+#include "tests/host/hardware_intel.h"
 
-#define GENERAL 10
-#define FIXED 7
-#define COUNTERS (GENERAL + FIXED)
-#define BIT(n) (UINT64_C(1) << (n))
-#define STATUS_FROZEN BIT(59)
-
-enum { PEBS = 1, LATENCY = 2, STORE = 4, SHARED = 8, TRANSACTIONS = 16, TFA = 32, STICKY = 64, SNOOP = 128 };
+#include <string.h>
 
 /* clang-format off */
 /* MSR 345h (`capabilities`) is not measured (m 1): bits as c 1.6 names them; 0 is a CPU without PDCM. */
-static const struct part {
-    uint8_t version, model, stepping, width;
-    uint32_t general, fixed, leaf_a[4], capabilities, flags;
-    uint64_t response[2], frontend;
-    uint32_t core_type, leaf_23[4]; /* EAX, EBX, ECX of subleaf 0, EAX of subleaf 3 */
-    uint64_t reload;                /* leaf 23H.2 as bits of GLOBAL_CTRL */
-} parts[] = {
+static const struct part parts[] = {
     {1, 0x0F, 7, 40, 0x3, 0, {0x07280201}, 0, 0, {0}, 0, 0, {0}, 0},
     {2, 0x0F, 2, 40, 0x3, 7, {0x07280202}, 0x80, PEBS, {0}, 0, 0, {0}, 0}, /* EDX is 0: Q-A1 */
     {2, 0x17, 6, 40, 0x3, 7, {0x07280202, 0, 0, 0x503}, 0x80, PEBS, {0}, 0, 0, {0}, 0},
@@ -65,64 +54,6 @@ static const struct hardware_model models[] = {
     {"lunar lake e", 4, {0, 1, 2, 3}, {0}},
 };
 
-/* Counters 0 to 9 are general, 10 to 16 fixed. */
-struct cpu {
-    uint64_t value[COUNTERS], select[GENERAL], cause[COUNTERS], refill[COUNTERS];
-    uint64_t enable, control, status, hidden, debugctl, capabilities, metrics, pebs_enable, pebs_config, ds_area;
-    uint64_t load_latency, frontend, force_abort, response[2], snoop[2], misc_enable;
-    uint32_t late; /* counters whose interrupt is under way */
-    uint8_t due[COUNTERS];
-    bool masked, asserted, repeated;
-};
-
-struct intel {
-    const struct part *part;
-    const struct hardware_model *model;
-    struct hardware_options options;
-    uint32_t fixed;
-    uint64_t random;
-    const char *damage;
-    struct cpu cpu[HARDWARE_CPUS];
-    struct watch {
-        bool on, interrupts;
-        uint64_t start, counted;
-    } watch[HARDWARE_CPUS][COUNTERS];
-};
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t mixed = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
-    return mixed ^ mixed >> 31;
-}
-
-static uint64_t width_mask(const struct intel *intel)
-{
-    return BIT(intel->part->width) - 1;
-}
-
-static bool exists(const struct intel *intel, unsigned counter)
-{
-    return (counter < GENERAL ? intel->part->general >> counter : intel->fixed >> (counter - GENERAL)) & 1;
-}
-
-/* A counter's bit in GLOBAL_CTRL, GLOBAL_STATUS and PEBS_ENABLE (c 5, c 14). */
-static uint64_t counter_bit(unsigned counter)
-{
-    return BIT(counter < GENERAL ? counter : counter - GENERAL + 32);
-}
-
-/* As fixed control has it: OS 1, USR 2, ANY 4, PMI 8; a select without EN counts in neither ring (c 3, c 4). */
-static unsigned mode(const struct cpu *cpu, unsigned counter)
-{
-    if (counter >= GENERAL)
-        return cpu->control >> 4 * (counter - GENERAL) & 15;
-    uint64_t select = cpu->select[counter];
-    uint64_t rings = (select >> 22 & 1) ? (select >> 17 & 1) | (select >> 15 & 2) : 0;
-    return (unsigned)(rings | (select >> 19 & 4) | (select >> 17 & 8));
-}
-
 /* clang-format off */
 enum kind { LEGACY, FULL, COUNTER, ALIAS, SELECT, ALIAS_SELECT, CAUSE, REFILL, CAPABILITIES, CONTROL, FLAGS,
             ENABLE, CLEAR, SET, IN_USE, PEBS_ENABLE, PEBS_CONFIG, DS_AREA, LOAD_LATENCY, FRONTEND, RESPONSE, METRICS,
@@ -155,9 +86,9 @@ static const struct row {
     {0x390, 1, 1, 0, CLEAR, 2, AT(status)},
     {0x391, 1, 1, 0, SET, 4, AT(status)},
     {0x392, 1, 1, 0, IN_USE, 4, AT(status)},
-    {0x3F1, 1, 1, 0, PEBS_ENABLE, 1, AT(pebs_enable)},
-    {0x3F2, 1, 1, 0, PEBS_CONFIG, 1, AT(pebs_config)},
-    {0x600, 1, 1, 0, DS_AREA, 1, AT(ds_area)},
+    {0x3F1, 1, 1, 0, PEBS_ENABLE, 1, AT(pebs.enable)},
+    {0x3F2, 1, 1, 0, PEBS_CONFIG, 1, AT(pebs.config)},
+    {0x600, 1, 1, 0, DS_AREA, 1, AT(pebs.area)},
     {0x3F6, 1, 1, 0, LOAD_LATENCY, 1, AT(load_latency)},
     {0x3F7, 1, 1, 0, FRONTEND, 1, AT(frontend)},
     {0x1A6, 2, 1, 0, RESPONSE, 1, AT(response)},
@@ -206,7 +137,7 @@ static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
         [SET] = status & ~BIT(63), /* m 12 */
         [IN_USE] = status,
         [PEBS_ENABLE] = (part->flags & PEBS) ? pebs | ((part->flags & STORE) ? BIT(63) : 0) : 0,
-        [PEBS_CONFIG] = baseline ? 0xFF00000F : 0,
+        [PEBS_CONFIG] = baseline ? 0xFF00000F | ((part->capabilities & 0xF00) == 0x600 ? 0xFFFFFF00000030 : 0) : 0,
         [DS_AREA] = (part->flags & PEBS) ? ~UINT64_C(0) : 0,
         [LOAD_LATENCY] = (part->flags & LATENCY) ? 0xFFFF : 0,
         [FRONTEND] = part->frontend,
@@ -243,137 +174,12 @@ static const struct row *find(const struct intel *intel, uint32_t msr, unsigned 
     return NULL;
 }
 
-/* m 7: with LVTPC masked the interrupt is dropped.  m 10: it may come later than its overflow. */
-static void raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counter)
-{
-    uint64_t calls = intel->options.late ? (uint32_t)next_random(&intel->random) % (intel->options.late + 1u) : 0;
-    if (!calls)
-        cpu->asserted |= !cpu->masked;
-    else if (!(cpu->late >> counter & 1))
-        cpu->due[counter] = (uint8_t)calls;
-    cpu->late |= calls ? 1u << counter : 0;
-}
-
-/* A call of the fake for this CPU: late interrupts come nearer. */
-static struct cpu *enter(struct intel *intel, unsigned index)
-{
-    struct cpu *cpu = &intel->cpu[index];
-    for (unsigned counter = 0; cpu->late && counter < COUNTERS; counter++)
-        if ((cpu->late >> counter & 1) && --cpu->due[counter] == 0) {
-            cpu->late &= ~(1u << counter);
-            cpu->asserted |= !cpu->masked;
-        }
-    return cpu;
-}
-
-static void overflow(struct intel *intel, struct cpu *cpu, unsigned counter)
-{
-    uint64_t bit = counter_bit(counter), was = cpu->status;
-    bool streamlined = intel->part->version >= 4;
-    bool record = counter < GENERAL || (cpu->capabilities & BIT(14)); /* c 14: bit 32 + i was load latency before */
-    if (record && (cpu->pebs_enable & bit)) { /* m 5: a record instead of a flag; this host has no such buffer */
-        intel->damage = "a PEBS record was written to a stale DS area";
-        cpu->status &= ~bit;
-        return;
-    }
-    for (unsigned i = 0; i < COUNTERS; i++) /* c 2, c 15: auto counter reload */
-        if (cpu->cause[i] & bit)
-            cpu->value[i] = (uint64_t)(int64_t)(int32_t)(uint32_t)cpu->refill[i] & width_mask(intel);
-    if (cpu->cause[counter] & bit) /* Q-B13: no flag */
-        return;
-    cpu->status |= bit; /* m 5: whatever the interrupt bit says */
-    if (!(mode(cpu, counter) & 8))
-        return;
-    if (intel->options.lost_flags && intel->part->version >= 2) {
-        /* foreign.md 6.1: a flag that is hidden has to be cleared all the same (version 1 has none: c 1.3) */
-        if (was & bit)
-            return;
-        cpu->hidden |= next_random(&intel->random) % 4 ? 0 : bit;
-    }
-    if ((cpu->debugctl & BIT(12)) && !streamlined) /* m 8 */
-        cpu->enable = 0;
-    if ((cpu->debugctl & BIT(11)) && !streamlined)
-        cpu->debugctl &= ~BIT(0);
-    if (streamlined)
-        cpu->status |= (cpu->debugctl & (BIT(11) | BIT(12))) << 47;
-    raise_interrupt(intel, cpu, counter);
-}
-
-/* Does this select count the event?  intel_arch_events.csv; one event happens a cycle (m 4.5). */
-static bool selects(const struct part *part, uint64_t select, enum hardware_event event)
-{
-    static const struct {
-        uint32_t code, bit;
-    } codes[HARDWARE_EVENTS] = {{0x003C, 0}, {0x00C0, 1}, {0x00C4, 5}, {0x00C5, 6},
-                                {0x4F2E, 3}, {0x412E, 4}, {0x013C, 2}};
-    uint64_t code = (select & 0xFFFF) | (select >> 40 << 16), least = select >> 24 & 0xFF;
-    uint32_t there = part->version >= 6 ? part->leaf_23[3] : ~part->leaf_a[1]; /* c 1.2, c 1.4 */
-    if (least > 1 || (least == 1 && (select & BIT(23))))
-        return false;
-    if (event == HARDWARE_REFERENCE_CYCLES && part->version < 6) /* Q-B16: another clock */
-        return false;
-    if (code == 0x7F89 && part->model == 0x1A) /* Q-B1 */
-        return event == HARDWARE_BRANCH_MISSES;
-    return code == codes[event].code && (there >> codes[event].bit & 1);
-}
-
-/* m 4: all of it must hold. */
-static bool counts(struct intel *intel, unsigned index, unsigned counter, enum hardware_event event, bool user,
-                   bool own)
-{
-    static const enum hardware_event fixed[] = {HARDWARE_INSTRUCTIONS, HARDWARE_CYCLES, HARDWARE_REFERENCE_CYCLES};
-    struct cpu *cpu = &intel->cpu[index];
-    unsigned how = exists(intel, counter) ? mode(cpu, counter) : 0;
-    if (!(how & (user ? 2 : 1)) || (!own && !(how & 4)))
-        return false;
-    if (intel->part->version >= 2 && !(cpu->enable & counter_bit(counter)))
-        return false;
-    if (intel->part->version >= 4 && (cpu->status & STATUS_FROZEN))
-        return false;
-    if (counter >= GENERAL) /* intel_fixed.csv */
-        return counter - GENERAL < 3 && fixed[counter - GENERAL] == event;
-    if (counter == 3 && (intel->part->flags & TFA) && !cpu->force_abort) { /* Q-B8: microcode uses it */
-        cpu->value[counter] = next_random(&intel->random) & 0xFFFF;
-        return false;
-    }
-    return selects(intel->part, cpu->select[counter], event);
-}
-
-static void happen(void *hardware, unsigned index, enum hardware_event event, bool user, uint64_t count)
-{
-    struct intel *intel = hardware;
-    const uint8_t *core = intel->model->core;
-    enter(intel, index);
-    for (bool first = true; count; first = false) { /* up to the next overflow, which may freeze counters */
-        uint32_t ticking[HARDWARE_CPUS] = {0};
-        uint64_t step = count;
-        for (unsigned i = 0; i < intel->model->cpus; i++)
-            for (unsigned counter = 0; core[i] == core[index] && counter < COUNTERS; counter++) {
-                bool edge = counter < GENERAL && (intel->cpu[i].select[counter] & BIT(18)); /* m 4.5: once */
-                if (!counts(intel, i, counter, event, user, i == index) || (edge && !first))
-                    continue;
-                uint64_t left = edge ? 1 : width_mask(intel) + 1 - intel->cpu[i].value[counter];
-                step = left < step ? left : step;
-                ticking[i] |= 1u << counter;
-            }
-        count -= step;
-        for (unsigned i = 0; i < intel->model->cpus; i++)
-            for (unsigned counter = 0; counter < COUNTERS; counter++)
-                if (ticking[i] >> counter & 1) {
-                    uint64_t *value = &intel->cpu[i].value[counter];
-                    *value = (*value + step) & width_mask(intel);
-                    if (*value == 0) /* m 5: once a wrap */
-                        overflow(intel, &intel->cpu[i], counter);
-                }
-    }
-}
-
 static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     struct intel *intel = hardware;
-    struct cpu *cpu = enter(intel, index);
+    struct cpu *cpu = intel_enter(intel, index);
     unsigned n;
-    uint64_t mask, used = 0, interrupts = cpu->pebs_enable;
+    uint64_t mask, used = 0, interrupts = cpu->pebs.enable;
     const struct row *row = find(intel, msr, &n, &mask);
     if (!row)
         return false;
@@ -392,13 +198,34 @@ static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t
     return true;
 }
 
+/* r "Order of writes": a counter that still runs without the bit interrupts as an ordinary one. */
+static void disarm(struct intel *intel, unsigned index, uint64_t enable)
+{
+    struct cpu *cpu = &intel->cpu[index];
+    for (unsigned counter = 0; counter < COUNTERS; counter++)
+        if ((cpu->pebs.armed & ~enable & counter_bit(counter)) && (mode(cpu, counter) & 3) &&
+            (cpu->enable & counter_bit(counter)))
+            intel_raise_interrupt(intel, cpu, counter);
+    cpu->pebs.armed &= enable;
+}
+
+/* r, errata: Core 2 hangs with records beyond one page. */
+static bool is_too_long(const struct intel *intel, unsigned index)
+{
+    const struct cpu *cpu = &intel->cpu[index];
+    struct pebs_kind kind = intel_records(intel, cpu);
+    return (intel->part->model == 0x0F || intel->part->model == 0x17) && cpu->pebs.enable &&
+           pebs_buffer_bytes(&kind, &cpu->pebs, index) > 4096;
+}
+
 static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_t value)
 {
     struct intel *intel = hardware;
-    struct cpu *cpu = enter(intel, index);
+    struct cpu *cpu = intel_enter(intel, index);
     unsigned n;
     uint64_t mask;
     const struct row *row = find(intel, msr, &n, &mask);
+    intel_land(intel, index);
     if (!row || (value & ~mask) || row->kind == CAPABILITIES || row->kind == FLAGS || row->kind == IN_USE)
         return false; /* m 3 */
     if (row->kind == DS_AREA && (uint64_t)((int64_t)(value << 16) >> 16) != value)
@@ -414,12 +241,16 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
         value = cpu->status & ~value;
     if (row->kind == SET)
         value |= cpu->status;
+    if (row->kind == PEBS_ENABLE)
+        disarm(intel, index, value);
+    if (row->kind == ENABLE && value && is_too_long(intel, index))
+        intel->damage = "GLOBAL_CTRL is written with a buffer of PEBS records beyond one page: the CPU hangs";
     *place_of(intel, index, row, n) = value;
     if (third && (intel->part->flags & STICKY) && intel->options.late && (mode(cpu, GENERAL + 2) & 8)) {
         cpu->repeated = !cpu->repeated && next_random(&intel->random) % 4 == 0;
         cpu->status |= cpu->repeated ? BIT(34) : 0; /* Q-B11: once more, though it was loaded again */
         if (cpu->repeated)
-            raise_interrupt(intel, cpu, GENERAL + 2);
+            intel_raise_interrupt(intel, cpu, GENERAL + 2);
     }
     return true;
 }
@@ -427,7 +258,7 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
 static bool read_counter(void *hardware, unsigned index, uint32_t selector, uint64_t *out_value)
 {
     struct intel *intel = hardware;
-    struct cpu *cpu = enter(intel, index);
+    struct cpu *cpu = intel_enter(intel, index);
     uint32_t n = selector & 0xFFFF, type = selector >> 16, counter = type ? GENERAL + n : n; /* m 9 */
     if (selector == BIT(29) && (intel->part->capabilities & BIT(15))) {
         *out_value = cpu->metrics;
@@ -441,7 +272,7 @@ static bool read_counter(void *hardware, unsigned index, uint32_t selector, uint
 
 static bool interrupt(void *hardware, unsigned index)
 {
-    struct cpu *cpu = enter(hardware, index);
+    struct cpu *cpu = intel_enter(hardware, index);
     bool delivered = cpu->asserted;
     cpu->asserted = false;
     cpu->masked |= delivered; /* m 7 */
@@ -458,10 +289,14 @@ static void reset(void *hardware, unsigned index, bool shared)
     struct intel *intel = hardware;
     struct cpu *cpu = &intel->cpu[index];
     uint64_t first = cpu->response[0], second = cpu->response[1];
+    struct pebs before = cpu->pebs;
     *cpu = (struct cpu){.enable = intel->part->general,
                         .capabilities = intel->part->capabilities,
                         .misc_enable = 0x80 | ((intel->part->flags & PEBS) ? 0 : 0x1800),
                         .masked = true}; /* m 2, c 1.1 */
+    memcpy(cpu->pebs.ordinal, before.ordinal, sizeof before.ordinal);
+    if (intel->options.no_snapshots && intel->part->version >= 6)
+        cpu->capabilities -= 0x100;
     if ((intel->part->flags & SHARED) && !shared)
         cpu->response[0] = first, cpu->response[1] = second;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
@@ -475,7 +310,8 @@ static void init(void *hardware, unsigned model, uint64_t seed, const struct har
 {
     struct intel *intel = hardware;
     *intel =
-        (struct intel){.part = &parts[model], .model = &models[model], .random = seed, .fixed = parts[model].fixed};
+        (struct intel){.part = &parts[model], .model = &models[model], .random = seed, .fixed = parts[model].fixed,
+                       .full_at_maximum = seed * UINT64_C(0x9E3779B97F4A7C15) >> 40 & 1};
     if (options)
         intel->options = *options;
     if (intel->options.hypervisor && parts[model].version < 5) /* Q-A1, Q-E6: there it is what CPUID says */
@@ -501,13 +337,14 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
     }
     cpu->control &= ~(UINT64_C(0x44444444) | 0xFFFFFFFF00000000);
     cpu->debugctl &= intel->options.own_interrupts ? 0x801 : 0x1801;
-    cpu->ds_area = cpu->ds_area >> 17 << 12;
+    cpu->pebs.area = cpu->pebs.area >> 30 << 12; /* m 3: canonical */
+    cpu->pebs.config &= 0xFF00000F;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
         bool select = counter < GENERAL && exists(intel, counter) && next_random(&seed) % 4 == 0;
         if (select)
             cpu->select[counter] = selects_left[next_random(&seed) % 6];
         bool runs = (mode(cpu, counter) & 3) != 0; /* such a counter stays far from its overflow and writes no record */
-        cpu->pebs_enable &= ~(runs ? counter_bit(counter) : 0);
+        cpu->pebs.enable &= ~(runs ? counter_bit(counter) : 0);
         cpu->value[counter] = exists(intel, counter) ? next_random(&seed) & (runs ? 0xFFFFFFFF : width_mask(intel)) : 0;
         bool reloads = !runs && (intel->part->reload & counter_bit(counter)) && next_random(&seed) % 8 == 0;
         cpu->cause[counter] = reloads ? intel->part->reload : 0;
@@ -526,7 +363,8 @@ static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t sublea
         /* c 1.1, c 1.4, c 1.5 */
         {0, 0, v6 ? 0x23 : 0xD, 0x756E6547, 0x6C65746E, 0x49656E69},
         {1, 0, (part->model & 0xF0u) << 12 | 0x600 | (part->model & 0xFu) << 4 | part->stepping, 0,
-         (part->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0),
+         (part->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0) |
+             ((part->flags & PEBS) ? BIT(2) : 0), /* registers, row 600: DTES64 */
          0x220 | ((part->flags & PEBS) ? BIT(21) : 0)},
         {7, 0, v6, (part->flags & TRANSACTIONS) ? 0x810 : 0, 0,
          ((part->flags & TFA) ? BIT(13) : 0) | (v6 ? BIT(15) : 0)},
@@ -584,7 +422,8 @@ static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, b
     *watch = (struct watch){on, interrupts, (0 - period) & width_mask(intel), counted};
     if (!on)
         return true;
-    cpu->pebs_enable &= ~bit; /* c 9.5 item 1; it may be what a kernel that is gone left */
+    cpu->pebs.enable &= ~bit; /* c 9.5 item 1; it may be what a kernel that is gone left */
+    cpu->pebs.armed &= ~bit;
     cpu->cause[counter] = 0;
     cpu->value[counter] = watch->start;
     cpu->status &= ~bit;
@@ -629,8 +468,8 @@ static unsigned registers(void *hardware, unsigned index, struct hardware_regist
             it.counter = kind <= ALIAS || kind == FLAGS || kind == IN_USE || kind == METRICS;
             it.shared = kind == RESPONSE && (intel->part->flags & SHARED);
             it.owned &= kind == DEBUGCTL ? 0x1800 : ~UINT64_C(0);
-            if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || kind == DS_AREA || kind == PEBS_CONFIG ||
-                kind == MISC)
+            bool records = (kind == DS_AREA || kind == PEBS_CONFIG) && !intel->options.memory;
+            if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || records || kind == MISC)
                 it.owned = 0;
             out[found++] = it;
         }
@@ -650,10 +489,11 @@ static const char *specification(void *hardware, enum hardware_event event)
     return words[event];
 }
 
-/* foreign.md 6.1: while its flag is there a counter interrupts no more. */
+/* foreign.md 6.1: while its flag is there a counter interrupts no more.  r 2: nor does one before its record. */
 static bool untold(const void *hardware, unsigned index)
 {
-    return ((const struct intel *)hardware)->cpu[index].hidden != 0;
+    const struct cpu *cpu = &((const struct intel *)hardware)->cpu[index];
+    return cpu->hidden != 0 || cpu->pebs.armed || cpu->pebs.bytes;
 }
 
 const struct hardware_family hardware_intel = {
@@ -668,7 +508,7 @@ const struct hardware_family hardware_intel = {
     read_register,
     write_register,
     read_counter,
-    happen,
+    intel_happen,
     interrupt,
     rearm,
     watchdog,

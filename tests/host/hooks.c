@@ -97,14 +97,16 @@ static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi 
 bool hooks_interrupt_is_coming(unsigned number)
 {
     const struct hardware_family *family = host.setting.family;
+    bool coming = false;
 
     if (host.real) /* (A race detector would see the others at work on it.) */
         return false;
     memcpy(host.copy, host.hardware, family->bytes);
-    for (unsigned calls = 0; calls < host.setting.options.late + LATE_LOOKS; calls++)
-        if (family->interrupt(host.copy, number))
-            return true;
-    return false;
+    host.looking = true;
+    for (unsigned calls = 0; !coming && calls < host.setting.options.late + LATE_LOOKS; calls++)
+        coming = family->interrupt(host.copy, number);
+    host.looking = false;
+    return coming;
 }
 
 /*
@@ -588,6 +590,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
         const char *damage;
 
         rules_write(self->cpu, msr, value);
+        precise_write(self->cpu, msr, value);
         fine = family()->wrmsr(host.hardware, self->cpu, msr, value);
         damage = family()->damage(host.hardware);
         if (damage)

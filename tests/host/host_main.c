@@ -185,6 +185,8 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf("    %llu calls for pages and events, %llu values and %llu overflows stored there; %llu times another CPU "
            "of the guest came between\n",
            N(page_calls), N(page_values), N(page_overflows), N(stirs));
+    printf("    %llu schedules of precise events, %llu records, %llu precise samples judged\n", N(precise_sessions),
+           N(precise_records), N(precise_samples));
 #undef N
 }
 

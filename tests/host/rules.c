@@ -16,7 +16,7 @@
 const char *const rule_names[RULES] = {"none",     "count",     "samples", "write",  "watchdog", "freed",
                                        "crash",    "interrupt", "restore", "status", "state",    "time",
                                        "estimate", "verify",    "context", "user",   "damage",   "guest",
-                                       "inject",   "work",      "hang"};
+                                       "inject",   "work",      "precise", "hang"};
 
 uint32_t rules_off;
 
@@ -281,7 +281,10 @@ static void take_record(struct host_session *session, const struct upmu_record *
     for (unsigned k = 0; k < session->sets; k++)
         if (session->sets == 1 || (record->extended && session->set[k].set->number == record->set))
             for (unsigned i = 0; i < session->set[k].events; i++)
-                session->set[k].event[i].samples += record->sample->events >> i & 1u;
+                if (record->sample->events >> i & 1u) {
+                    session->set[k].event[i].samples++;
+                    precise_sample(session, k, i, record);
+                }
     host.verdict->figures.samples++;
 }
 
@@ -304,7 +307,7 @@ static void check_periods(const struct host_session *session, unsigned i, uint64
     const struct host_event *event = &session->set[0].event[i];
     uint64_t period = event->sampling.period, over = event->low - event->grid, wanted = over / period;
 
-    if (got > wanted || got + (over % period <= 256u) < wanted)
+    if (got > wanted + event->doubts || got + (over % period <= 256u) < wanted)
         rules_fail(RULE_SAMPLES, "session %u, event %u: %llu %s; %llu / %llu is %llu", number_of(session), i,
                    (unsigned long long)got, what, (unsigned long long)over, (unsigned long long)period,
                    (unsigned long long)wanted);

@@ -68,6 +68,13 @@ void rules_snapshot(unsigned number)
     }
 }
 
+uint64_t rules_found(unsigned number, uint32_t msr)
+{
+    unsigned at = find_register(&host.cpu[number], msr);
+
+    return at == NO_SLOT ? 0 : host.cpu[number].found[at];
+}
+
 void rules_write(unsigned number, uint32_t msr, uint64_t value)
 {
     const struct host_cpu *cpu = &host.cpu[number];

@@ -136,7 +136,9 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     host.trace = getenv("HOST_TRACE") != NULL;
     host.now_ns = UINT64_C(1) << 32;
     memset(hardware, 0x5a, setting->family->bytes);
-    setting->family->init(hardware, setting->model, setting->seed, &setting->options);
+    host.setting.options.memory = setting_has(setting, THEME_PRECISE) ? &precise_hardware : NULL;
+    host.setting.options.no_snapshots &= setting_has(setting, THEME_PRECISE);
+    setting->family->init(hardware, setting->model, setting->seed, &host.setting.options);
     host.units.hardware = malloc(hardware_units_bytes());
     hardware_units_init(host.units.hardware, setting->family->models[setting->model].name, setting->seed,
                         setting->options.garbage);
@@ -248,6 +250,8 @@ static void take_down(void)
         arena_give(host.units.list->pmu);
         arena_give(host.units.list);
     }
+    for (unsigned i = 0; i < host.kept_blocks; i++)
+        arena_give(host.kept[i]);
     arena_give(host.machine);
     if (arena_blocks())
         rules_fail(RULE_STATE, "%u blocks are never given back: sessions that were dropped and not closed",

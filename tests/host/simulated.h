@@ -16,6 +16,7 @@
 #include "abi/guest/guest.h"
 #include "abi/paravirt/pv_host.h"
 #include "tests/host/hardware.h"
+#include "tests/host/simulated_precise.h"
 #include <upmu/cpu.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
@@ -123,6 +124,7 @@ enum step_kind {
     STEP_GUEST_PUT,
     STEP_GUEST_RESET,
     STEP_GUEST_SAVE,
+    STEP_RECORDS,
     STEP_KINDS
 };
 
@@ -149,6 +151,7 @@ enum theme {
     THEME_CHANGES, /* CPUs that start over, come and leave */
     THEME_UNITS,   /* units, their sessions, and CPUs that come and leave */
     THEME_GUESTS,  /* guests, and sessions of one world; no other run has any */
+    THEME_PRECISE, /* precise events, and memory for their records; no other run has any */
     THEMES
 };
 
@@ -216,6 +219,7 @@ enum rule {
     RULE_GUEST,   /* a guest reads what its registers should not show */
     RULE_INJECT,  /* an overflow of a guest is injected twice, or never, or none was there */
     RULE_WORK,    /* a guest's call makes too many accesses */
+    RULE_PRECISE, /* a precise sample is no record of its event, or is given twice */
     RULE_HANG,
     RULES
 };
@@ -231,7 +235,8 @@ struct verdict {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
             events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
             units, unit_events, unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks,
-            guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs;
+            guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
+            precise_sessions, precise_samples, precise_records;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -247,6 +252,8 @@ struct host_event {
     uint64_t truth;     /* events while its session was enabled */
     uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
     struct upmu_sampling sampling;
+    uint8_t level;       /* of its precise samples; 0: they are none */
+    uint64_t doubts;     /* records that may be of it, and that no sample need tell of */
     bool regular;        /* samples can be reckoned from the count */
     uint64_t grid;       /* count at the begin of the first period */
     uint64_t periods;    /* completed before that */
@@ -265,6 +272,9 @@ enum host_target { TARGET_NONE, TARGET_CPU, TARGET_THREAD, TARGET_UNIT };
 
 struct host_session {
     struct upmu_session *session; /* NULL: no such session */
+    uint32_t serial;              /* of its creation, from 1 on */
+    bool precise;                 /* it has a precise event */
+    bool hides;                   /* ... and hides the kernel */
     unsigned users;               /* steps that work on it */
     unsigned readers;             /* programs that read its page: it may be stopped, but its memory stays */
     unsigned writes;              /* of its counts */
@@ -371,6 +381,7 @@ struct host_cpu {
         struct upmu_ibs_sample *samples;
         uint64_t begun, taken; /* samples: of the hardware before it was started; given since */
     } ibs[2];
+    struct precise_memory precise;
 };
 
 /* A unit at work, of one box or of several of its type and package. */
@@ -540,6 +551,10 @@ struct host {
     struct host_vm vm;
     uint64_t now_ns;
     unsigned zombies;
+    uint32_t serials;        /* sessions made so far */
+    void *kept[64];          /* memory for records that a register may still name */
+    unsigned kept_blocks;
+    bool looking;            /* at what a copy of the hardware would do: it stores nothing */
     bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
     bool alone;   /* nothing else goes on: the begin and the end */
     bool real;    /* workers are threads */
@@ -569,6 +584,8 @@ void rules_quiet(struct lots *lots);
 void rules_check_session(struct host_session *session);
 void rules_read_set(struct host_session *session, unsigned set);
 void rules_write(unsigned cpu, uint32_t msr, uint64_t value);
+/* What a register held before the library came; 0: it is none of counters. */
+uint64_t rules_found(unsigned cpu, uint32_t msr);
 void rules_after_write(uint64_t value, struct host_session *session, unsigned set, unsigned event, uint64_t high,
                        uint64_t before_ns);
 void rules_after_fault(uint64_t value, struct host_session *session, unsigned set, unsigned event, uint64_t high);

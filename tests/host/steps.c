@@ -54,7 +54,11 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->force = lots_below(&lots, 4);
     s->no_place = lots_below(&lots, 2);
     for (unsigned theme = 0; theme < THEMES; theme++)
-        s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
+        if (theme != THEME_PRECISE)
+            s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
+    /* (Not drawn yet: it is asked for, themes=512.  A run without it is what it was before there was such a theme.) */
+    lots.state = seed * UINT64_C(0xd1342543de82ef95);
+    s->options.no_snapshots = lots_below(&lots, 2);
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
         s->strangers = 0;
 }
@@ -109,6 +113,7 @@ static const struct {
     [STEP_GUEST_PUT] = {12, "put vCPU"},
     [STEP_GUEST_RESET] = {4, "reset vCPU"},
     [STEP_GUEST_SAVE] = {16, "save vCPU"},
+    [STEP_RECORDS] = {24, "memory for precise records"},
 };
 
 /* In half of the runs some kinds of step come more often than usual, and some not at all. */
@@ -120,7 +125,7 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
     for (unsigned kind = 0; kind < STEP_KINDS; kind++) {
         unsigned lot;
 
-        if (kind >= STEP_WORLD && !setting_has(setting, THEME_GUESTS)) {
+        if (kind >= STEP_WORLD && !setting_has(setting, kind == STEP_RECORDS ? THEME_PRECISE : THEME_GUESTS)) {
             weights[kind] = 0;
             continue;
         }
@@ -139,6 +144,11 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
             weights[kind] = kinds[kind].weight * 3u;
         if (setting_has(setting, THEME_UNITS) && (kind == STEP_LEAVE || kind == STEP_SLEEP))
             weights[kind] = 5;
+        if (setting_has(setting, THEME_PRECISE) && (kind == STEP_CREATE || kind == STEP_START || kind == STEP_DRAIN))
+            weights[kind] *= 3;
+        if (setting_has(setting, THEME_PRECISE) && !setting_has(setting, THEME_UNITS) && kind >= STEP_UNIT_OPEN &&
+            kind <= STEP_UNIT_REGION)
+            weights[kind] = 0;
         sum += weights[kind];
     }
     return sum;
