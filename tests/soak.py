@@ -92,7 +92,9 @@ def run(step, library):
                 say(f"{name}: {last_line(log)}")
     result = f"{int(time.monotonic() - begun)} s: {last_line(log)}"
     say(f"{name}: {'passed' if code == 0 else f'FAILED ({log})'}, {result}")
-    if code == 0:
+    if code == 0 and " skipped" in result:
+        say(f"{name}: what was skipped ({log}) has not passed: the step will be run again")
+    elif code == 0:
         with printing, open(PASSED, "a", encoding="utf-8") as table:
             table.write("\t".join((name, library, time.strftime("%F %T"), result)) + "\n")
     return code == 0
