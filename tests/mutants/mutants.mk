@@ -7,6 +7,7 @@
 #   make test-mutants           all of them, with progress, some minutes
 #   make test-mutants-sample    every MUTANT_STEP-th
 #   make test-mutants MUTANT_ONLY=TEXT   those of both tables whose name contains it: an error if there are none
+#   make test-mutants MUTANT_SINCE=COMMIT   rows of both tables that came after this commit
 #   make test-rows              every ROW_STEP-th mutation of tests/mutants/requirements.tsv, as `make test` does
 #
 # The library is a shared object here, so that one mutant costs one compilation.  Its symbols are bound when it is

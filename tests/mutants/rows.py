@@ -87,13 +87,15 @@ def read_row(fields, known):
 
 def read_table():
     """(rows, IDs that have one, complaints)"""
-    rows, seen, stale, known = [], set(), [], mapped()
+    rows, seen, stale, known, before = [], set(), [], mapped(), mutants.lines_before(TABLE)
     for number, line in enumerate(open(TABLE), 1):
         if line.startswith("#") or not line.strip():
             continue
         fields = line.rstrip("\n").split("\t")
         row = read_row(fields, known) if len(fields) == 7 else f"{len(fields)} columns"
         seen.add(fields[0])
+        if isinstance(row, Row) and line.rstrip("\n") in before:
+            continue
         if isinstance(row, Row):
             rows.append(row)
         elif row:
@@ -293,7 +295,7 @@ def main():
         print("    " + complaint)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(runner.judge, chosen):
-            if options.only or row.answer != "noticed":
+            if options.only or mutants.SINCE or row.answer != "noticed":
                 print(f"    {row.answer}: {row.name}", flush=True)
     if elsewhere and options.step == 1:
         tree = Tree()
