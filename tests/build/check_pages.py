@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-from checklib import FREESTANDING, ROOT, check, main, parallel, read, run
+from checklib import FREESTANDING, ROOT, SOAK, check, main, parallel, read, run
 
 WORK = "build/tests/pages"
 # The names in its older sections are those of their time.
@@ -329,6 +329,9 @@ def the_page_of_sizes_has_the_bytes_of_the_guests_files():
 
 @check
 def figures_of_catalogues_are_the_packers():
+    if not SOAK:
+        print("the figures of docs/CATALOGUES.md, for which all catalogues are packed: in make soak (FUZZ_RUNS=soak)")
+        return []
     sys.path.insert(0, os.path.join(ROOT, "tools"))
     import catalog_pack as pack
     sources, units = pack.sources()[0], pack.sources(True)[0]
