@@ -26,8 +26,9 @@ OWN_LINES_SHOWN = 40
 SLOW_S = 5
 # What takes longest begins first, so that no processor waits for it at the end.
 LONGEST = ["test_vm_kernels", "test_vm_guest", "test_vm_models",
-           "test_trap_sample", "test_trap_count", "test_step", "test_inject_p4", "test_inject", "test_fuzz_leaves", "check_objects", "check_bench", "check_stack",
-           "check_events"]
+           "test_trap_sample", "test_trap_count", "test_step", "test_inject_p4", "test_inject", "test_fuzz_leaves",
+           "check_size", "check_profiles", "check_porting", "check_objects", "check_hosts", "check_embed", "check_left_out", "check_bench",
+           "check_stack", "check_events"]
 TIME_LIMIT_S = int(os.environ.get("TEST_LIMIT_S", 900))
 
 

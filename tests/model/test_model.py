@@ -4,7 +4,7 @@
 
 A run is a whole search: no reduction, no hashing, no limit of depth or memory reached.  Lines of a model that no run
 of its protocol reaches are a failure, too: what is not executed is not checked.  MODEL_RUNS=soak: larger bounds,
-and all variants; otherwise the errors that the code once had, and one in twenty of the other variants of each model.
+and all variants; otherwise the errors that the code once had, and one in ten of the other variants of each model.
 """
 import concurrent.futures
 import os
@@ -20,7 +20,7 @@ from checklib import verdict  # noqa: E402
 
 BUILD = "build/model"
 DEPTH = 100000
-VARIANTS_STEP = 20
+VARIANTS_STEP = 10
 # Errors that the code or its prototype once had: found in each run.
 ALWAYS = ("H5", "H11", "FIRST", "EARLY", "K1", "MEND", "A3", "DROP")
 MEGABYTES = {"test": 1000, "soak": 4000}
