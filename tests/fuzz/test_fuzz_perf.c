@@ -6,40 +6,11 @@
  * program that reads its ring finds whole records of its own events.  A program that writes any byte of its pages
  * changes no count, and no byte beside them is written.
  */
-#include "tests/common/perf_kernel.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/perf_program.h"
 
-#include "abi/perf/perf_attr.c"
-#include "abi/perf/perf_control.c"
-#include "abi/perf/perf_count.c"
-#include "abi/perf/perf_group.c"
-#include "abi/perf/perf_inherit.c"
-#include "abi/perf/perf_names.c"
-#include "abi/perf/perf_open.c"
-#include "abi/perf/perf_output.c"
-#include "abi/perf/perf_page.c"
-#include "abi/perf/perf_record.c"
-#include "abi/perf/perf_ring.c"
-#include "abi/perf/perf_sample.c"
-#include "abi/perf/perf_soft.c"
-#include "abi/perf/perf_state.c"
-#include "abi/perf/perf_task.c"
-#include "abi/perf/perf_tell.c"
-#include "abi/perf/perf_throttle.c"
-#include "abi/perf/perf_tick.c"
-#include "abi/perf/perf_unit.c"
-
-#define CPUS PERF_KERNEL_CPUS
-#define TASKS 6u /* the first ones idle */
-#define FILES 12u
-#define FIRST_FILE 100
 #define BOOKS 64u
 #define TAKES 80u /* how often there is memory for sessions and copies */
 
-#define DATA_PAGES 2u
-#define GUARD 64u /* bytes on each side of a page */
-#define UNWRITTEN 0x5a
-#define GONE 0x77 /* pages that were unmapped */
 #define TYPES                                                                                                          \
     (1u << UPMU_PERF_RECORD_MMAP | 1u << UPMU_PERF_RECORD_LOST | 1u << UPMU_PERF_RECORD_COMM |                         \
      1u << UPMU_PERF_RECORD_EXIT | 1u << UPMU_PERF_RECORD_FORK | 1u << UPMU_PERF_RECORD_SAMPLE |                       \
@@ -57,23 +28,9 @@ struct book {
     uint64_t executed;
 };
 
-/* What the program has mapped of a file. */
-struct mapping {
-    uint8_t memory[1 + DATA_PAGES][UPMU_PERF_PAGE_BYTES + 2 * GUARD] __attribute__((aligned(64)));
-    void *pages[1 + DATA_PAGES];
-    unsigned count; /* 0: nothing is mapped */
-    bool used;      /* something was mapped */
-    bool honest;    /* the program reads records, and has written nothing but the tail */
-    uint64_t position;
-};
-
-static struct mapping mappings[FILES];
 static const uint64_t registers[3] = {7, 8, 9};
 static uint64_t opened; /* events that were ever opened: their identities are 1 to this */
 static bool refreshed;  /* limits of overflows disable events at times that the books do not know */
-static struct upmu_perf_task task[TASKS];
-static bool alive[TASKS];
-static struct upmu_perf_event *event[FILES];
 static uint64_t ended[FILES]; /* executed by copies that have ended */
 static struct book books[BOOKS];
 static uint8_t
@@ -94,13 +51,6 @@ static struct upmu_perf_task *find_task(void *nothing, uint32_t caller, int32_t 
     (void)caller;
     *out_may = true;
     return pid >= (int32_t)CPUS && pid < (int32_t)TASKS && alive[pid] ? &task[pid] : NULL;
-}
-
-static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file)
-{
-    (void)nothing;
-    (void)caller;
-    return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
 /* The program's stack: a part of it can be read. */
@@ -125,18 +75,11 @@ static void set_up(void)
     perf_kernel.perf.read_stack = read_stack;
     perf_kernel.registers = registers;
     perf_kernel.register_mask = 7;
-    memset(event, 0, sizeof event);
     memset(ended, 0, sizeof ended);
     memset(books, 0, sizeof books);
-    memset(alive, 0, sizeof alive);
-    for (unsigned i = 0; i < FILES; i++)
-        mappings[i].count = mappings[i].used = 0;
     refreshed = false;
     opened = 0;
-    for (unsigned i = 0; i < TASKS; i++)
-        upmu_perf_task_init(&task[i], i, i);
-    alive[CPUS] = true;
-    FUZZ_CHECK(perf_kernel_switch(0, &task[CPUS]) == UPMU_OK, "switch");
+    begin_program();
 }
 
 /* ---- Books ---- */
@@ -210,28 +153,6 @@ static struct upmu_perf_page *words_of(const struct mapping *mapping)
     return mapping->pages[0];
 }
 
-/* No byte beside the pages was written; nor were pages that the program has given back. */
-static void check_pages(const struct mapping *mapping)
-{
-    for (unsigned i = 0; mapping->used && i < 1 + DATA_PAGES; i++) {
-        for (unsigned at = 0; at < GUARD; at++)
-            FUZZ_CHECK(mapping->memory[i][at] == UNWRITTEN &&
-                           mapping->memory[i][GUARD + UPMU_PERF_PAGE_BYTES + at] == UNWRITTEN,
-                       "byte %u beside page %u was written", at, i);
-        for (unsigned at = 0; !mapping->count && at < UPMU_PERF_PAGE_BYTES; at++)
-            FUZZ_CHECK(mapping->memory[i][GUARD + at] == GONE, "byte %u of page %u was written too late", at, i);
-    }
-}
-
-static void pages_are_gone(struct mapping *mapping)
-{
-    if (!mapping->count)
-        return;
-    mapping->count = 0;
-    for (unsigned i = 0; i < 1 + DATA_PAGES; i++)
-        memset(mapping->memory[i] + GUARD, GONE, UPMU_PERF_PAGE_BYTES);
-}
-
 static void map_event(unsigned file, uint8_t how)
 {
     struct mapping *mapping = &mappings[file];
@@ -239,13 +160,7 @@ static void map_event(unsigned file, uint8_t how)
 
     if (!event[file] || mapping->count)
         return;
-    check_pages(mapping);
-    memset(mapping->memory, UNWRITTEN, sizeof mapping->memory);
-    for (unsigned i = 0; i < count; i++)
-        mapping->pages[i] = mapping->memory[count - 1u - i] + GUARD;
-    mapping->used = true;
-    mapping->count = count;
-    mapping->position = 0;
+    take_pages(mapping, count);
     mapping->honest = how & 4u && !(event[file]->attr.flags & UPMU_PERF_WRITE_BACKWARD);
     if (upmu_perf_map(event[file], mapping->pages, count, mapping->honest || how & 8u) != 0)
         pages_are_gone(mapping);
@@ -306,15 +221,6 @@ static void use_pages(unsigned file, struct fuzz_bytes *bytes)
 }
 
 /* ---- Steps ---- */
-
-/* Return the number of an open file, chosen by `which`; without one 0. */
-static unsigned any_file(unsigned which)
-{
-    for (unsigned i = 0; i < FILES; i++)
-        if (event[(which + i) % FILES])
-            return (which + i) % FILES;
-    return 0;
-}
 
 /* The event samples, and wants records. */
 static void sample(struct upmu_perf_attr *attr, struct fuzz_bytes *bytes)
@@ -441,10 +347,8 @@ static void control(unsigned file, uint32_t command, bool group)
 static void fork_task(unsigned parent, bool is_thread)
 {
     struct book *made[BOOKS] = {NULL};
-    unsigned child = CPUS;
+    unsigned child = free_task();
 
-    while (child < TASKS && alive[child])
-        child++;
     if (child == TASKS || !alive[parent])
         return;
     upmu_perf_task_init(&task[child], child, child);
@@ -506,9 +410,7 @@ static void exit_task(unsigned which)
 {
     if (!alive[which])
         return;
-    for (unsigned i = 0; i < CPUS; i++)
-        if (perf_kernel.running[i] == &task[which])
-            FUZZ_CHECK(perf_kernel_switch(i, &task[i]) == UPMU_OK, "switch");
+    leave_cpus(which);
     FUZZ_CHECK(upmu_perf_exit(&task[which]) == UPMU_OK, "exit");
     alive[which] = false;
     for (unsigned i = 0; i < BOOKS; i++)
@@ -522,32 +424,14 @@ static void exit_task(unsigned which)
     memset(&task[which], 0xa5, sizeof task[which]);
 }
 
-static void switch_task(unsigned where, unsigned next)
-{
-    if (next < CPUS ? next != where : !alive[next])
-        return;
-    for (unsigned i = 0; i < CPUS; i++)
-        if (perf_kernel.running[i] == &task[next])
-            return;
-    FUZZ_CHECK(perf_kernel_switch(where, &task[next]) == UPMU_OK, "switch");
-}
-
-/* Names and mappings that a task tells. */
 static void tell(unsigned which, uint8_t how)
 {
-    static const char *const names[] = {"", "name", "program7", "fifteen letters"};
-    const struct upmu_perf_mapping mapping = {
-        .address = 0x1000, .bytes = 0x2000, .protection = how & 4u ? 5 : 3, .path = names[how & 3u]};
-
     if (!alive[which])
         return;
     for (unsigned i = 0; i < CPUS; i++)
         if (perf_kernel.running[i] == &task[which])
             upmu_sim_switch_cpu(&perf_kernel.sim, i);
-    if (how & 8u)
-        upmu_perf_comm(&task[which], names[how & 3u], how & 16u);
-    else
-        upmu_perf_mmap(&task[which], &mapping);
+    tell_name_or_mapping(which, how);
 }
 
 /* Commands for rings and periods: some may be refused. */
@@ -668,14 +552,7 @@ static void run_perf(const uint8_t *input, size_t length)
     FUZZ_CHECK(!perf_kernel.perf.events, "%u events are left", (unsigned)perf_kernel.perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
-    FUZZ_CHECK(!perf_kernel.taken_bytes, "%zu bytes were not given back", perf_kernel.taken_bytes);
-    for (unsigned i = 0; i < CPUS; i++) {
-        upmu_sim_switch_cpu(&perf_kernel.sim, i);
-        FUZZ_CHECK(upmu_cpu_fini(&perf_kernel.cpu[i]) == UPMU_OK, "CPU %u does not end", i);
-        for (unsigned counter = 0; counter < 20; counter++)
-            FUZZ_CHECK(!upmu_sim_runs(&perf_kernel.sim, i, counter), "counter %u runs on", counter);
-    }
-    FUZZ_CHECK(!perf_kernel.sim.violation_count, "%s", perf_kernel.sim.first_violation.text);
+    check_end();
 }
 
 static void make_perf(uint64_t *random, struct fuzz_draft *draft)

@@ -7,47 +7,15 @@
  * machine executed or falls, a page says what a read says, and in the end all memory is given back and all counters
  * stand still.
  */
-#include "tests/common/perf_kernel.h"
-#include "tests/fuzz/fuzz.h"
-
-#include "abi/perf/perf_attr.c"
-#include "abi/perf/perf_control.c"
-#include "abi/perf/perf_count.c"
-#include "abi/perf/perf_files.c"
-#include "abi/perf/perf_folder.c"
-#include "abi/perf/perf_group.c"
-#include "abi/perf/perf_inherit.c"
-#include "abi/perf/perf_names.c"
-#include "abi/perf/perf_open.c"
-#include "abi/perf/perf_output.c"
-#include "abi/perf/perf_page.c"
-#include "abi/perf/perf_record.c"
-#include "abi/perf/perf_ring.c"
-#include "abi/perf/perf_sample.c"
-#include "abi/perf/perf_soft.c"
-#include "abi/perf/perf_state.c"
-#include "abi/perf/perf_task.c"
-#include "abi/perf/perf_tell.c"
-#include "abi/perf/perf_throttle.c"
-#include "abi/perf/perf_tick.c"
-#include "abi/perf/perf_unit.c"
-#include "abi/perf/perf_unit_files.c"
+#include "tests/fuzz/perf_program.h"
 
 #include "models/sim/sim_uncore.h"
 #include <upmu/precise.h>
 #include <upmu/unit.h>
 
-#define CPUS PERF_KERNEL_CPUS
-#define TASKS 6u /* the first ones idle */
-#define FILES 12u
-#define FIRST_FILE 100
 #define ADMINISTRATOR 1u
 #define USER 2u
 #define UNITS 12u
-#define DATA_PAGES 2u
-#define GUARD 64u /* bytes on each side of a page */
-#define UNWRITTEN 0x5a
-#define GONE 0x77 /* pages that were unmapped */
 #define READ_WORDS 64u
 #define AREA UINT64_C(0xffffc90000010000)
 #define AREA_STEP 0x10000u /* between the areas of two CPUs; the records stand behind an area */
@@ -68,14 +36,6 @@ static const struct machine {
     {.model = "core"},
 };
 
-/* What the program has mapped of a file. */
-struct mapping {
-    uint8_t memory[1 + DATA_PAGES][UPMU_PERF_PAGE_BYTES + 2 * GUARD] __attribute__((aligned(64)));
-    void *pages[1 + DATA_PAGES];
-    bool mapped, used;
-    bool honest; /* the program has written none of its bytes */
-};
-
 static const struct machine *machine;
 static struct upmu_sim_uncore uncore;
 static struct upmu_unit_info unit_info[UPMU_SIM_UNITS];
@@ -85,10 +45,6 @@ static struct upmu_unit unit_memory[UNITS];
 static struct upmu_unit *units[UNITS];
 static unsigned unit_count;
 static _Alignas(4096) uint8_t record_area[CPUS][UPMU_RECORD_AREA_BYTES], record_buffer[CPUS][UPMU_RECORD_LEAST_BYTES];
-static struct upmu_perf_task task[TASKS];
-static bool alive[TASKS];
-static struct upmu_perf_event *event[FILES];
-static struct mapping mappings[FILES];
 static uint64_t last[FILES]; /* values of the last reads */
 static uint64_t executed;    /* by all CPUs */
 static uint32_t caller;
@@ -132,13 +88,6 @@ static struct upmu_perf_task *find_task(void *nothing, uint32_t who, int32_t pid
     (void)nothing;
     *out_may = who == ADMINISTRATOR || pid != (int32_t)TASKS - 1;
     return pid >= (int32_t)CPUS && pid < (int32_t)TASKS && alive[pid] ? &task[pid] : NULL;
-}
-
-static struct upmu_perf_event *event_of(void *nothing, uint32_t who, int file)
-{
-    (void)nothing;
-    (void)who;
-    return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
 }
 
 static size_t read_stack(void *nothing, uint64_t address, void *to, size_t bytes)
@@ -288,17 +237,10 @@ static void set_up(struct fuzz_bytes *bytes)
     perf_kernel.perf.frames_of_notes = how & 128u;
     perf_kernel.registers = registers;
     perf_kernel.register_mask = 0xffff;
-    memset(event, 0, sizeof event);
     memset(last, 0, sizeof last);
-    memset(alive, 0, sizeof alive);
-    for (unsigned i = 0; i < FILES; i++)
-        mappings[i].mapped = mappings[i].used = false;
     executed = copies_left = 0;
     caller = ADMINISTRATOR;
-    for (unsigned i = 0; i < TASKS; i++)
-        upmu_perf_task_init(&task[i], i, i);
-    alive[CPUS] = true;
-    FUZZ_CHECK(perf_kernel_switch(0, &task[CPUS]) == UPMU_OK, "switch");
+    begin_program();
 }
 
 /* ---- What must hold ---- */
@@ -322,18 +264,6 @@ static void reach(bool all)
     reaches = all;
 }
 
-static void check_guards(const struct mapping *mapping)
-{
-    for (unsigned i = 0; mapping->used && i < 1 + DATA_PAGES; i++) {
-        for (unsigned at = 0; at < GUARD; at++)
-            FUZZ_CHECK(mapping->memory[i][at] == UNWRITTEN &&
-                           mapping->memory[i][GUARD + UPMU_PERF_PAGE_BYTES + at] == UNWRITTEN,
-                       "byte %u beside page %u was written", at, i);
-        for (unsigned at = 0; !mapping->mapped && at < UPMU_PERF_PAGE_BYTES; at++)
-            FUZZ_CHECK(mapping->memory[i][GUARD + at] == GONE, "byte %u of page %u was written too late", at, i);
-    }
-}
-
 /* The program reads the count in its page, whose event has this count by read(). */
 static void check_page(unsigned file, uint64_t value)
 {
@@ -343,7 +273,7 @@ static void check_page(unsigned file, uint64_t value)
     unsigned cpu = 0;
     uintptr_t irq;
 
-    if (!mappings[file].mapped || !mappings[file].honest || !(page->capabilities & UPMU_PERF_PAGE_RDPMC))
+    if (!mappings[file].count || !mappings[file].honest || !(page->capabilities & UPMU_PERF_PAGE_RDPMC))
         return;
     FUZZ_CHECK(!(page->lock & 1u), "file %u: its page is being written", file);
     count = (uint64_t)page->offset;
@@ -403,14 +333,6 @@ static void read_event(unsigned file, size_t bytes)
 }
 
 /* ---- Steps ---- */
-
-static unsigned any_file(unsigned which)
-{
-    for (unsigned i = 0; i < FILES; i++)
-        if (event[(which + i) % FILES])
-            return (which + i) % FILES;
-    return 0;
-}
 
 /* The type and the words of a request. */
 static void draw_event(struct upmu_perf_attr *attr, uint64_t *random)
@@ -572,27 +494,14 @@ static void open_event(struct fuzz_bytes *bytes)
     last[file] = 0;
 }
 
-static void pages_are_gone(struct mapping *mapping)
-{
-    if (!mapping->mapped)
-        return;
-    mapping->mapped = false;
-    for (unsigned i = 0; i < 1 + DATA_PAGES; i++)
-        memset(mapping->memory[i] + GUARD, GONE, UPMU_PERF_PAGE_BYTES);
-}
-
 static void map_event(unsigned file, uint8_t how)
 {
     struct mapping *mapping = &mappings[file];
     unsigned count = 1u + (how & 3u) % 3u;
 
-    if (!event[file] || mapping->mapped)
+    if (!event[file] || mapping->count)
         return;
-    check_guards(mapping);
-    memset(mapping->memory, UNWRITTEN, sizeof mapping->memory);
-    for (unsigned i = 0; i < 1 + DATA_PAGES; i++)
-        mapping->pages[i] = mapping->memory[DATA_PAGES - i] + GUARD;
-    mapping->used = mapping->mapped = true;
+    take_pages(mapping, 1 + DATA_PAGES);
     mapping->honest = how & 4u;
     if (known(upmu_perf_map(event[file], mapping->pages, how & 8u ? count : 1u + 2u * (how >> 4 & 1u), how & 32u)) != 0)
         pages_are_gone(mapping);
@@ -651,10 +560,8 @@ static void stay_at(const struct upmu_perf_task *of)
 
 static void fork_task(unsigned parent, bool is_thread)
 {
-    unsigned child = CPUS;
+    unsigned child = free_task();
 
-    while (child < TASKS && alive[child])
-        child++;
     if (child == TASKS || !alive[parent])
         return;
     stay_at(&task[parent]);
@@ -681,9 +588,7 @@ static void exit_task(unsigned which)
 {
     if (!alive[which])
         return;
-    for (unsigned i = 0; i < CPUS; i++)
-        if (perf_kernel.running[i] == &task[which])
-            FUZZ_CHECK(perf_kernel_switch(i, &task[i]) == UPMU_OK, "switch");
+    leave_cpus(which);
     stay_at(&task[which]);
     if (upmu_perf_exit(&task[which]) != UPMU_OK) {
         reach(true);
@@ -693,22 +598,9 @@ static void exit_task(unsigned which)
     memset(&task[which], 0xa5, sizeof task[which]);
 }
 
-static void switch_task(unsigned where, unsigned next)
-{
-    if (next < CPUS ? next != where : !alive[next])
-        return;
-    for (unsigned i = 0; i < CPUS; i++)
-        if (perf_kernel.running[i] == &task[next])
-            return;
-    FUZZ_CHECK(perf_kernel_switch(where, &task[next]) == UPMU_OK, "switch");
-}
-
 /* What a task tells: its name, a mapping, a page fault, a move. */
 static void tell(unsigned which, uint8_t how)
 {
-    static const char *const names[] = {"", "name", "program7", "fifteen letters"};
-    const struct upmu_perf_mapping mapping = {
-        .address = 0x1000, .bytes = 0x2000, .protection = how & 4u ? 5 : 3, .path = names[how & 3u]};
     const struct upmu_frame frame = {.ip = 7, .fp = how, .user = how & 4u, .registers = registers, .register_mask = 3};
     unsigned cpu = 0;
 
@@ -717,10 +609,8 @@ static void tell(unsigned which, uint8_t how)
     stay_at(&task[which]);
     while (cpu < CPUS && perf_kernel.running[cpu] != &task[which])
         cpu++;
-    if (how & 8u)
-        upmu_perf_comm(&task[which], names[how & 3u], how & 16u);
-    else if (how & 16u)
-        upmu_perf_mmap(&task[which], &mapping);
+    if (how & 24u)
+        tell_name_or_mapping(which, how);
     else if (cpu == CPUS)
         return;
     else if (perf_kernel.perf.frames_of_notes)
@@ -801,7 +691,7 @@ static void change(unsigned file, uint8_t how)
             (void)upmu_perf_poll(event[file]);
         break;
     default:
-        if (event[file] && mappings[file].mapped && known(upmu_perf_unmap(event[file])) == 0)
+        if (event[file] && mappings[file].count && known(upmu_perf_unmap(event[file])) == 0)
             pages_are_gone(&mappings[file]);
     }
 }
@@ -814,7 +704,7 @@ static void use_pages(unsigned file, struct fuzz_bytes *bytes)
     uint8_t how = fuzz_u8(bytes);
     uint64_t random = fuzz_u32(bytes);
 
-    if (!event[file] || !mapping->mapped)
+    if (!event[file] || !mapping->count)
         return;
     if (mapping->honest)
         page->tail.whole = page->head.whole;
@@ -896,21 +786,14 @@ static void end(void)
         close_event(i);
     for (unsigned i = 0; i < FILES; i++) {
         FUZZ_CHECK(!event[i], "file %u cannot be closed", i);
-        check_guards(&mappings[i]);
+        check_pages(&mappings[i]);
     }
     FUZZ_CHECK(!perf_kernel.perf.events, "%u events are left", (unsigned)perf_kernel.perf.events);
     for (unsigned i = CPUS; i < TASKS; i++)
         exit_task(i);
-    FUZZ_CHECK(!perf_kernel.taken_bytes, "%zu bytes were not given back", perf_kernel.taken_bytes);
     for (unsigned i = 0; i < unit_count; i++)
         FUZZ_CHECK(upmu_unit_close(units[i]) == UPMU_OK, "unit %u does not end", i);
-    for (unsigned i = 0; i < CPUS; i++) {
-        upmu_sim_switch_cpu(&perf_kernel.sim, i);
-        FUZZ_CHECK(upmu_cpu_fini(&perf_kernel.cpu[i]) == UPMU_OK, "CPU %u does not end", i);
-        for (unsigned counter = 0; counter < UPMU_SIM_COUNTERS; counter++)
-            FUZZ_CHECK(!upmu_sim_runs(&perf_kernel.sim, i, counter), "counter %u runs on", counter);
-    }
-    FUZZ_CHECK(!perf_kernel.sim.violation_count, "%s", perf_kernel.sim.first_violation.text);
+    check_end();
 }
 
 static void run_all(const uint8_t *input, size_t length)

@@ -6,25 +6,7 @@
  * The silicon model has one CPU here.  Its registers are exchanged when the test goes to another of the 64 CPUs.
  */
 #define _GNU_SOURCE
-#include "abi/perf/perf_attr.c"
-#include "abi/perf/perf_control.c"
-#include "abi/perf/perf_count.c"
-#include "abi/perf/perf_group.c"
-#include "abi/perf/perf_inherit.c"
-#include "abi/perf/perf_names.c"
-#include "abi/perf/perf_open.c"
-#include "abi/perf/perf_output.c"
-#include "abi/perf/perf_page.c"
-#include "abi/perf/perf_record.c"
-#include "abi/perf/perf_ring.c"
-#include "abi/perf/perf_sample.c"
-#include "abi/perf/perf_soft.c"
-#include "abi/perf/perf_state.c"
-#include "abi/perf/perf_task.c"
-#include "abi/perf/perf_tell.c"
-#include "abi/perf/perf_throttle.c"
-#include "abi/perf/perf_tick.c"
-#include "abi/perf/perf_unit.c"
+#include "tests/common/perf_sources.h"
 
 #include <setjmp.h>
 #include <signal.h>
