@@ -9,7 +9,7 @@
 #define APIC_LLC_SHIFT 4u
 
 #define CLIENT_GLOBAL_BITS UINT64_C(0xe000000f)
-/* U-box of Nehalem-EX, C00H: 0 enable, 4:1 PMI cores, 28 all boxes, 29 reset, 31 freeze (LX uncore_nhmex.c NHMEX_U_*). */
+/* U-box of Nehalem-EX, C00H: 0 enable, 4:1 PMI cores, 28 all boxes, 29 reset, 31 freeze (LX NHMEX_U_PMON_GLOBAL_*). */
 #define EX_GLOBAL_BITS UINT64_C(0xb000001f)
 #define EX_RESET_ALL SIM_BIT(29)
 #define NHM_GLOBAL_BITS (UINT64_C(0xff) | SIM_BIT(32) | UINT64_C(0xf) << 48 | SIM_BIT(63))

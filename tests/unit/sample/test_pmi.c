@@ -51,29 +51,6 @@ static void a_sample_says_where_when_and_on_which_cpu(void **state)
     }
 }
 
-static void a_sample_of_another_cpu_says_so(void **state)
-{
-    struct upmu_sampling sampling = {.period = 100};
-    struct upmu_sample sample;
-    struct host host;
-
-    (void)state;
-    host_set_up(&host, "skylake");
-    upmu_sim_switch_cpu(&host.sim, 1);
-    assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-    host_run(&host, 100);
-    assert_int_equal(host_drain(&host, &sample), 1);
-    assert_int_equal(sample.cpu, 1);
-    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
-    assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
-    upmu_sim_switch_cpu(&host.sim, 0);
-    host_end(&host);
-}
-
 static void a_sample_of_user_code_says_so(void **state)
 {
     struct upmu_sample sample;
@@ -960,7 +937,6 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_says_where_when_and_on_which_cpu),
-        cmocka_unit_test(a_sample_of_another_cpu_says_so),
         cmocka_unit_test(a_sample_of_user_code_says_so),
         cmocka_unit_test(counters_that_overflow_together_give_one_sample_of_two_bits),
         cmocka_unit_test(sessions_that_overflow_together_get_a_sample_each),
