@@ -355,7 +355,8 @@ static bool has_pebs(const struct upmu_sim *sim, unsigned index, unsigned counte
 
 /*
  * Does the counter store the record of the event that overflows it, and not of the next one? With the baseline fixed
- * counter 0 does, from format 5 on general counter 0, too; from Sandy Bridge to Skylake counter 1 with C0H/01H.
+ * counter 0 does, from format 5 on general counter 0, too, and counter 1 of E-cores with eight counters (Crestmont on:
+ * LX core.c cmt_get_event_constraints); from Sandy Bridge to Skylake counter 1 with C0H/01H.
  */
 static bool is_reduced(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
@@ -364,7 +365,8 @@ static bool is_reduced(const struct upmu_sim *sim, unsigned index, unsigned coun
     if (!sim_on(sim, UPMU_SIM_RULE_PEBS_REDUCED))
         return false;
     if (profile->capabilities & SIM_CAP_BASELINE)
-        return counter == UPMU_SIM_FIXED || (counter == 0 && format_of_records(profile) >= 5);
+        return counter == UPMU_SIM_FIXED || (counter == 0 && format_of_records(profile) >= 5) ||
+               (counter == 1 && profile->core_type >> 24 == 0x20 && profile->general >= 8);
     return counter == 1 && profile->general >= 4 && !(profile->flags & UPMU_SIM_AAK100) &&
            (sim->cpu[index].select[1] & 0xffffu) == 0x01c0;
 }

@@ -509,9 +509,8 @@ static void wake_cpu(void)
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
     units_awake();
     cpu->irq_off = false;
-    rules_status("upmu_cpu_resume", status, /* (Memory whose registers fault is not used.) */
-                 precise_is_on() && host.verdict->figures.faults ? "NO_PMU PORT DOES_NOT_FIT BUSY HOOK_MISSING"
-                                                                 : "NO_PMU PORT DOES_NOT_FIT BUSY");
+    rules_status("upmu_cpu_resume", status, /* (Memory is not used again where the firmware's bits of records are.) */
+                 precise_is_on() ? "NO_PMU PORT DOES_NOT_FIT BUSY HOOK_MISSING" : "NO_PMU PORT DOES_NOT_FIT BUSY");
     if (cpu->cpu->meter.live)
         cpu->power = CPU_LIVE;
     cpu->half_awake = !cpu->cpu->meter.live;
