@@ -174,7 +174,7 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
  * Return the value that a counter gets when it has stored a record. In general its overflow only arms the counter, and
  * the record is that of the next event: 1, because this event has been counted (SDM 18.4.4). 0: a counter without a
  * shadow, which stores the record of the event that overflows it. With the baseline (PERF_CAPABILITIES[14]) this is
- * fixed counter 0 and, from format 5 on, general counter 0; from Crestmont on, of E-cores, general counter 1, too (Linux
+ * fixed counter 0 and, from format 5 on, general counter 0; of E-cores from Crestmont on also general counter 1 (Linux
  * events/intel/core.c cmt_get_event_constraints). Without the baseline it is general counter 1 with
  * INST_RETIRED.PREC_DIST, from Sandy Bridge to Skylake.
  */

@@ -210,8 +210,8 @@ void act_precise_wakes(unsigned number)
 /* ---- Events ---- */
 
 /*
- * Codes of events that retire (facts: perfmon_precise.tsv).  Level 3 needs instructions: before the baseline by the code
- * of INST_RETIRED.PREC_DIST, from then on by that of any.
+ * Codes of events that retire (facts: perfmon_precise.tsv).  Level 3 needs instructions: before the baseline by the
+ * code of INST_RETIRED.PREC_DIST, from then on by that of any.
  */
 static const struct {
     enum hardware_event kind;

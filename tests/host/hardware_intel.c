@@ -489,7 +489,7 @@ static const char *specification(void *hardware, enum hardware_event event)
     return words[event];
 }
 
-/* foreign.md 6.1: while its flag is there a counter interrupts no more.  r 2: nor does one that is to store a record. */
+/* foreign.md 6.1: while its flag is there a counter interrupts no more.  r 2: nor does one before its record. */
 static bool untold(const void *hardware, unsigned index)
 {
     const struct cpu *cpu = &((const struct intel *)hardware)->cpu[index];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of Intel's architectural performance monitoring: registers are in hardware_intel.c, what happens to counters
- * is in hardware_intel_events.c.  Sources are cited as there.
+ * The state of Intel's architectural performance monitoring: registers are in hardware_intel.c, what happens to
+ * counters is in hardware_intel_events.c.  Sources are cited as there.
  */
 #ifndef UPMU_TESTS_HOST_HARDWARE_INTEL_H
 #define UPMU_TESTS_HOST_HARDWARE_INTEL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to the counters of hardware_intel.c: events, overflows, interrupts and precise records.  From facts/intel
- * ("m", "c" and "Q" as in hardware_intel.c) and facts/precise ("r 1" is item 1 of rules.md, section "A counter with
- * PEBS"; "registers" is registers.tsv).
+ * What happens to the counters of hardware_intel.c: events, overflows, interrupts and precise records.  From
+ * facts/intel ("m", "c" and "Q" as in hardware_intel.c) and facts/precise ("r 1" is item 1 of rules.md, section "A
+ * counter with PEBS"; "registers" is registers.tsv).
  */
 #include "tests/host/hardware_intel.h"
 

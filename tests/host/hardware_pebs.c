@@ -55,7 +55,8 @@ bool hardware_record_find(uint64_t address, bool is_next, struct hardware_record
 /* area: 64-bit offsets */
 enum { BASE = 32, INDEX = 40, MAXIMUM = 48, THRESHOLD = 56, RESETS = 64 };
 
-static bool get(const struct pebs_kind *kind, const struct pebs *pebs, unsigned cpu, unsigned offset, uint64_t *out_word)
+static bool get(const struct pebs_kind *kind, const struct pebs *pebs, unsigned cpu, unsigned offset,
+                uint64_t *out_word)
 {
     return kind->memory && kind->memory->access(cpu, pebs->area + offset, out_word, sizeof *out_word, false);
 }

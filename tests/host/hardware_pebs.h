@@ -34,8 +34,8 @@ struct pebs_view {
 };
 
 /*
- * Make the record of an event: it is in flight for `calls`, or `record->dropped` as the buffer is full.  False: the area
- * is not lent to this CPU.
+ * Make the record of an event: it is in flight, or `record->dropped` as the buffer is full.  False: the area is not
+ * lent to this CPU.
  */
 bool pebs_take_off(const struct pebs_kind *kind, struct pebs *pebs, struct hardware_record *record,
                    const struct pebs_view *view);

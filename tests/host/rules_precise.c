@@ -66,9 +66,10 @@ static void may_be_of(struct precise_truth *truth, const struct host_session *se
 
             if (!event->level || event->kind != record->event || !(record->user ? event->user : event->kernel))
                 continue;
-            TRACE("  perhaps of session %u, set %u, event %u: %llu to %llu less %llu, from %llu on, period %llu", number, k,
-                  i, (unsigned long long)event->low, (unsigned long long)event->high, (unsigned long long)record->left,
-                  (unsigned long long)event->grid, (unsigned long long)event->sampling.period);
+            TRACE("  perhaps of session %u, set %u, event %u: %llu to %llu less %llu, since %llu, period %llu", number,
+                  k, i, (unsigned long long)event->low, (unsigned long long)event->high,
+                  (unsigned long long)record->left, (unsigned long long)event->grid,
+                  (unsigned long long)event->sampling.period);
             truth->may[number] |= bit;
             if (fits(event, record))
                 truth->fits[number] |= bit;

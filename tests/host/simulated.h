@@ -16,7 +16,7 @@
 #include "abi/guest/guest.h"
 #include "abi/paravirt/pv_host.h"
 #include "tests/host/hardware.h"
-#include "tests/host/precise.h"
+#include "tests/host/simulated_precise.h"
 #include <upmu/cpu.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>

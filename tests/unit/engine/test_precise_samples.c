@@ -871,8 +871,8 @@ static void a_cpu_without_memory_lets_precise_threads_wait(void **state)
 }
 
 /*
- * A session waits from the moment when its thread comes to a CPU without memory.  Catches: a wait that begins at time 0,
- * which the next sleep or start over of the CPU adds to the enabled time.
+ * A session waits from the moment when its thread comes to a CPU without memory.  Catches: a wait that begins at time
+ * 0, which the next sleep or start over of the CPU adds to the enabled time.
  */
 static void a_wait_without_memory_begins_when_the_thread_comes(void **state)
 {

@@ -2,8 +2,8 @@
 /*
  * Precise samples in the simulated host: memory that is lent to CPUs, and the truth of each record.
  */
-#ifndef UPMU_TESTS_HOST_PRECISE_H
-#define UPMU_TESTS_HOST_PRECISE_H
+#ifndef UPMU_TESTS_HOST_SIMULATED_PRECISE_H
+#define UPMU_TESTS_HOST_SIMULATED_PRECISE_H
 
 #include <upmu/format.h>
 #include <upmu/precise.h>
