@@ -256,8 +256,9 @@ void precise_sample(struct host_session *session, unsigned set, unsigned i, cons
 void precise_check_counts(unsigned number, struct upmu_record_counts counts, bool all)
 {
     const struct precise_memory *at = &host.cpu[number].precise;
-    uint64_t sum = (uint64_t)counts.taken + counts.shared + counts.strange;
     bool named = precise_format() >= 3; /* each record says whose it is */
+    /* (A shared record that a plan and an interrupt look at is counted by each.) */
+    uint64_t sum = (uint64_t)counts.taken + (named ? counts.shared : 0) + counts.strange;
 
     TRACE("records: %u taken, %u shared, %u strange of %llu", (unsigned)counts.taken, (unsigned)counts.shared,
           (unsigned)counts.strange, (unsigned long long)at->owed);
