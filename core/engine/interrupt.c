@@ -162,8 +162,12 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
     /* The record of a precise event comes with the next event, and is then reported by an interrupt of its own. */
-    if (upmu_tally_is_precise(tally) && !upmu_tally_is_recorded(tally))
-        return;
+    if (upmu_tally_is_precise(tally)) {
+        if (upmu_records_is_armed(meter, counter, value)) /* another counter's record may name this one, too */
+            upmu_tally_record(tally, false);
+        if (!upmu_tally_is_recorded(tally))
+            return;
+    }
     /* With a clock a time is noted: once in a pass is enough.  Without one a number is noted: count each overflow. */
     if (!pass->passed || !port_has_clock(meter->bank.port))
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load of the next period removes the overflow */

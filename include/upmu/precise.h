@@ -91,7 +91,7 @@ struct upmu_record_memory {
  * back, too.  In a sleep (upmu_cpu_suspend()) the hardware has no address of it, and the wake-up gives it again.
  * `*memory` is copied.
  *
- * Accesses: 6 W + 7 R at most; to take the memory back 1 W.
+ * Accesses: 7 W + 7 R at most; to take the memory back 1 W.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_INVALID (an address that is not aligned or not canonical, parts that overlap, the size);
  * UPMU_ERR_UNSUPPORTED (no precise records that upmu drives, or a hypervisor drops the registers; why->word has the
