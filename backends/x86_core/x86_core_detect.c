@@ -386,6 +386,7 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
+    shape->by_index = (capabilities >> 8 & 0xfu) == 0xfu;
 }
 
 /*
@@ -479,7 +480,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     build_pmu(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
-    if (shape.version >= 2 && writes_records(detection)) {
+    if (shape.version >= 2 && !shape.by_index && writes_records(detection)) {
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
 #if UPMU_PRECISE
         note_records(detection, shape.perf_capabilities, out_pmu);
