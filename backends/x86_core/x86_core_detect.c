@@ -101,9 +101,10 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const s
     if (i >= UPMU_X86_METRIC(0)) {
         counter->width = counter->write_bits = 64;
     } else if (i >= UPMU_FIXED_COUNTER(0)) {
+        bool any = i != UPMU_X86_SLOTS && (shape->capabilities & UPMU_PMU_ANYTHREAD);
+
         counter->width = counter->write_bits = shape->fixed_width;
-        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
-                                                 << (4u * (i - UPMU_FIXED_COUNTER(0)));
+        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(any ? 0xf : 0xb) << (4u * (i - UPMU_FIXED_COUNTER(0)));
     } else if (pmu->capabilities & UPMU_PMU_FULL_WRITE) {
         counter->write_bits = shape->general_width;
         if (shape->version < 6)
