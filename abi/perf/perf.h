@@ -59,8 +59,10 @@ struct upmu_perf_task {
     struct upmu_perf *perf;         /* that of its switches; NULL: it has never run */
     struct upmu_perf_event *events; /* list by `next_of_task`: events that count this task */
     struct upmu_perf_notes notes;
-    bool runs;    /* the task runs on a CPU now */
-    unsigned cpu; /* the CPU on which it runs, or ran last */
+    bool runs;        /* the task runs on a CPU now */
+    bool throttled;   /* an event of the task may be throttled */
+    unsigned cpu;     /* the CPU on which it runs, or ran last */
+    uint32_t watches; /* number of its events that a switch has to look at: upmu_perf_is_switched() */
 };
 
 /* A CPU.  The host sets all fields to 0, and then sets `cpu`. */

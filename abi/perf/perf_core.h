@@ -212,6 +212,18 @@ void upmu_perf_wait_switch(const struct upmu_perf_event *event);
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
 /*
+ * Does a switch have to look at an event of a task: does it get records of switches, sample them, or count in software
+ * on one CPU alone?  The answer holds as long as the event is open.
+ */
+bool upmu_perf_is_switched(const struct upmu_perf_event *event);
+
+/* Return the events of a task, if a switch has to look at any of them; else NULL. */
+static inline struct upmu_perf_event *upmu_perf_switched(const struct upmu_perf_task *task)
+{
+    return task->watches ? task->events : NULL;
+}
+
+/*
  * Call the hook task_cpu() for the task of an event: the host keeps the task from being started or stopped by the
  * scheduler until the present call has ended.  Nothing is done for an event without a task, or without the hook.
  */
@@ -532,7 +544,7 @@ bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
 void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns);
 
 /* Before a task runs on task->cpu: let its throttled events take samples again. */
-void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
+void upmu_perf_unthrottle_task(struct upmu_perf_task *task);
 
 /* ---- perf_state.c: registers and stacks in samples ---- */
 
