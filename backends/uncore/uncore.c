@@ -65,7 +65,7 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
 }
 
 /* Has a type's register table, as its last row, an MSR that several types share and whose bits must be set? */
-static bool has_switch(const struct upmu_unit_type *type)
+static bool needs_common_bits(const struct upmu_unit_type *type)
 {
     return type->quirks & (UPMU_UNCORE_ABSOLUTE | UPMU_UNCORE_SWITCH_28);
 }
@@ -73,7 +73,7 @@ static bool has_switch(const struct upmu_unit_type *type)
 /* Return the row of the first filter register in a unit's register table. */
 static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 {
-    return uncore->table.row_count - (uncore->type->filters + (has_switch(uncore->type) ? 1u : 0));
+    return uncore->table.row_count - (uncore->type->filters + (needs_common_bits(uncore->type) ? 1u : 0));
 }
 
 /*
@@ -157,7 +157,7 @@ static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
     uint64_t bits = uncore->type->quirks & UPMU_UNCORE_SWITCH_28 ? UINT64_C(1) << 28 : uncore->type->control_idle;
 
-    if (has_switch(uncore->type))
+    if (needs_common_bits(uncore->type))
         upmu_image_add(image, uncore->table.row_count - 1u, bits, bits, 0);
 }
 
