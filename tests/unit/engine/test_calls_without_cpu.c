@@ -109,6 +109,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_cpu_take_firmware, DONE(upmu_cpu_take_firmware(cpu)), SAME(OK)) \
     X(upmu_cpu_tick, upmu_cpu_tick(cpu), SAME(OK)) \
     X(upmu_cpu_unreserve, DONE(upmu_cpu_unreserve(cpu, ~0u)), SAME(OK)) \
+    X(upmu_cpu_use_branches, upmu_cpu_use_branches(cpu, &filter, NULL), SAME(NO_PMU)) \
     X(upmu_cpu_use_records, upmu_cpu_use_records(cpu, NULL, NULL), SAME(NO_PMU)) \
     X(upmu_cpu_use_work, upmu_cpu_use_work(cpu, &work), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_cpu_verify, upmu_cpu_verify(cpu, NULL), SAME(OK)) \
