@@ -197,6 +197,7 @@ struct upmu_perf_kept {
     uint32_t regs_user, regs_intr;
     uint16_t stack_user; /* bytes */
     uint16_t callers;    /* sample_max_stack, or the limit where that is 0 */
+    uint16_t branches;   /* UPMU_BRANCH_…: of BRANCH_STACK; 0: without */
 };
 
 /* The present period of a hardware event that samples, by overflows or by ticks (upmu_perf_is_polled()). */

@@ -346,7 +346,7 @@ static bool end_loan(struct upmu_meter *meter)
     return give_stack_back(meter, meter->pmu->branch_stack) && fine;
 }
 
-static enum upmu_status use_stack(struct upmu_meter *meter, void *argument)
+static enum upmu_status begin_use(struct upmu_meter *meter, void *argument)
 {
     const struct branches_start *start = argument;
     struct upmu_branch_unit *unit = &meter->cpu->branches;
@@ -367,7 +367,7 @@ static enum upmu_status use_stack(struct upmu_meter *meter, void *argument)
     return UPMU_OK;
 }
 
-static enum upmu_status take_back(struct upmu_meter *meter, void *argument)
+static enum upmu_status end_use(struct upmu_meter *meter, void *argument)
 {
     bool fine;
 
@@ -488,10 +488,10 @@ enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_b
     struct branches_start start = {ALL_BRANCHES, 0, why};
 
     if (!use)
-        return run_start(cpu, &start, ALL_BRANCHES, take_back);
+        return run_start(cpu, &start, ALL_BRANCHES, end_use);
     start.record |= use->record;
     start.kernel_from = kernel_begin(use);
-    return run_start(cpu, &start, use->record & ALL_BRANCHES ? 0 : ALL_BRANCHES | UPMU_BRANCH_TAKE, use_stack);
+    return run_start(cpu, &start, use->record & ALL_BRANCHES ? 0 : ALL_BRANCHES | UPMU_BRANCH_TAKE, begin_use);
 }
 
 #endif

@@ -120,7 +120,7 @@ static INSIDE_BOTH void fill_sample(struct upmu_sample *sample, const struct upm
 #define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
 
 /* Return the number of branches that a sample has. */
-static inline uint32_t branches_of(const struct upmu_overflow *overflow)
+static inline uint32_t branches_held(const struct upmu_overflow *overflow)
 {
 #if UPMU_BRANCH_SAMPLES
     return overflow->parts & UPMU_PART_BRANCHES ? overflow->branches : 0;
@@ -134,7 +134,7 @@ static inline uint32_t branches_of(const struct upmu_overflow *overflow)
 static inline void fill_branches(const struct upmu_overflow *overflow, void *at)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (branches_of(overflow))
+    if (branches_held(overflow))
         memcpy(at, overflow->branch, overflow->branches * sizeof *overflow->branch);
 #else
     (void)overflow, (void)at;
@@ -150,7 +150,7 @@ static uint32_t bytes_of_parts(const struct upmu_overflow *overflow)
         return 0;
     if (overflow->parts & UPMU_PART_REGISTERS)
         words += UPMU_RECORD_REGISTERS;
-    words += 3u * branches_of(overflow);
+    words += 3u * branches_held(overflow);
     return (uint32_t)sizeof(struct record_parts) + 8u * words;
 }
 
