@@ -210,8 +210,10 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
         upmu_perf_read_bytes(event->attr.read_format, upmu_perf_group_size(leader) + 1u) >= MOST_READ)
         return -UPMU_PERF_E2BIG;
     for (const struct upmu_perf_event *other = leader; other; other = upmu_perf_group_next(other))
-        if (upmu_perf_unit_differs(other, event) ||
-            (other->attr.branches && event->attr.branches && other->attr.branches != event->attr.branches))
+        if (upmu_perf_unit_differs(other, event))
+            return -UPMU_PERF_EINVAL;
+    for (const struct upmu_perf_event *other = leader; other; other = upmu_perf_group_next(other))
+        if (other->attr.branches && event->attr.branches && other->attr.branches != event->attr.branches)
             return -UPMU_PERF_EINVAL;
     return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
                    leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||

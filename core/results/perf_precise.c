@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of precise samples as perf.data has them: where the data was found, and how long that took.  A log has the CPU's
- * own words; their meaning depends on the model, of which the log has the name.
+ * Parts of precise samples as perf.data has them: where the data was found, and how long that took.  A log has the
+ * CPU's own words; their meaning depends on the model, of which the log has the name.
  *
  * Sources: Linux 6.12 arch/x86/events/intel/ds.c (codes of the source, bits of the word), intel/core.c (which model has
  * which), include/uapi/linux/perf_event.h.

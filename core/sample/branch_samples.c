@@ -5,8 +5,8 @@
  * The stack records exactly while a session that wants branches runs (meter->branches).  An interrupt stops it: by
  * hardware where that can (upmu_pmu.branch_freeze), else by the first write of the handler.  The first sample of the
  * interrupt reads the stack into unit->newest, all others share that, and then the stack records again.  A handler that
- * interrupts a bracket leaves the stack stopped, for the end of the bracket stores the samples.  Where the bracket itself
- * has started the stack anew by then, the branches of the interrupt are lost (BRANCHES_LOST).
+ * interrupts a bracket leaves the stack stopped, for the end of the bracket stores the samples.  Where the bracket has
+ * started the stack anew by then, the branches of the interrupt are lost (BRANCHES_LOST).
  */
 #include "core/sample/branch_samples.h"
 #include "core/event/why.h"
@@ -95,8 +95,8 @@ static bool write_filter(struct upmu_meter *meter, const struct upmu_branch_stac
 
 /*
  * Clear the stack and record from now on.  After a fault samples have no branches, until the next plan tries again.
- * Handlers that interrupt this leave the stack alone, as meter->branches is 0 meanwhile.  If any interrupt has left mail
- * in this bracket, its samples get no branches: they would be later ones.
+ * Handlers that interrupt this leave the stack alone, as meter->branches is 0 meanwhile.  If any interrupt has left
+ * mail in this bracket, its samples get no branches: they would be later ones.
  */
 static void start_samples(struct upmu_meter *meter, uint32_t record)
 {
@@ -303,7 +303,7 @@ enum upmu_status upmu_session_branches(struct upmu_session *session, uint32_t re
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (record & ~known)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (!machine || !__atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE))
+    if (record && (!machine || !__atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE)))
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
     if (record) {

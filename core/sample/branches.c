@@ -229,7 +229,8 @@ static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch
         return refuse_branches(start, bank->pmu, UPMU_ERR_UNSUPPORTED, reason);
     unit->proven = 1;
     if (!upmu_branch_stack_clear(bank, stack) ||
-        (upmu_branch_is_filtered(stack) && !upmu_bank_write_address(bank, stack->select, upmu_branch_select(stack, start->record))))
+        (upmu_branch_is_filtered(stack) &&
+         !upmu_bank_write_address(bank, stack->select, upmu_branch_select(stack, start->record))))
         return refuse_faulted(start, bank);
     return UPMU_OK;
 }
@@ -311,7 +312,7 @@ static bool set_freeze(struct upmu_meter *meter, bool freezes)
            upmu_bank_merge(&meter->bank, pmu->freeze_row, FREEZE_BIT, freezes ? FREEZE_BIT : 0, 0);
 }
 
-/* After take_stack(): let sessions have the stack, which is off.  The filter register has the value for all branches. */
+/* After take_stack(): let sessions have the stack, which is off.  The filter register has the value for all kinds. */
 static enum upmu_status lend_stack(struct upmu_meter *meter, const struct branches_start *start)
 {
     const struct upmu_branch_stack *stack = meter->pmu->branch_stack;

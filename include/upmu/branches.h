@@ -163,8 +163,8 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
  * Accesses: those of a first upmu_branches_start(), and 1 W + 1 R; to take it back those of upmu_branches_stop(), and 1
  * W + 1 R.
  * `why` may be NULL.
- * Returns UPMU_OK; UPMU_ERR_STATE (the stack is lent, or was started; other software uses the registers; Processor Trace
- * runs; or it is taken back while sessions record branches); else as upmu_branches_start().
+ * Returns UPMU_OK; UPMU_ERR_STATE (the stack is lent, or was started; other software uses the registers; Processor
+ * Trace runs; or it is taken back while sessions record branches); else as upmu_branches_start().
  * Context: local.
  */
 UPMU_MUST_CHECK

@@ -74,7 +74,8 @@ static const struct cmd_command commands[] = {
      "[-e LIST] [-c PERIOD] [-b] [-g] [-d] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
      "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
-     "-b: with the last branches before each sample.  -g: with the callers of each sampled address, of a simulated CPU.\n"
+     "-b: with the last branches before each sample.\n"
+     "-g: with the callers of each sampled address, of a simulated CPU.\n"
      "-d: precise events (EVENT:p, :pp, :ppp; of a simulated CPU) with what their records have of the data: where it\n"
      "is, where it was found, in how many cycles.\n" CMD_HELP_FORMS,
      CMD_OPT_SIM | CMD_OPT_BRANCHES | CMD_OPT_CALLERS | CMD_OPT_DATA | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK |

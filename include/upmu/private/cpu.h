@@ -240,8 +240,10 @@ struct upmu_overflow {
     const uint8_t *registers;   /* private: upmu_overflow_register() reads them */
 #endif
 #if UPMU_BRANCH_SAMPLES
-    /* The last branches before the overflow, the newest first (upmu_session_branches()); valid until the format returns.
-       0 branches: the session asks for none, or they are not known (docs/BRANCHES.md, "In samples"). */
+    /*
+     * The last branches before the overflow, the newest first (upmu_session_branches()); valid until the format
+     * returns.  0 branches: the session asks for none, or they are not known (docs/BRANCHES.md, "In samples").
+     */
     const struct upmu_branch *branch;
     unsigned branches;
 #endif
@@ -304,7 +306,7 @@ struct upmu_meter {
 #endif
 #if UPMU_BRANCH_SAMPLES
     uint8_t takes_branches;             /* 1: the branch stack is at the disposal of sessions that sample */
-    /* UPMU_BRANCH_…: what the stack records for running sessions; 0: they want no branches, or a start is in progress */
+    /* UPMU_BRANCH_…: what the stack records for running sessions; 0: none is wanted, or a start is in progress */
     volatile uint16_t branches;
 #endif
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */

@@ -598,7 +598,7 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
 
 /* ---- Registers ---- */
 
-/* A debugger's bit of DEBUGCTL stays; a stack that other software had comes back. */
+/* A debugger's bit of DEBUGCTL stays; a stack that other software had is restored. */
 static void registers_are_as_they_were_found(void **state)
 {
     const struct upmu_branch_filter all = {.record = 0}, take = {.record = UPMU_BRANCH_TAKE};

@@ -135,6 +135,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_session_attach_cpu, upmu_session_attach_cpu(fresh, cpu), SAME(STATE)) \
     X(upmu_session_attach_thread, upmu_session_attach_thread(fresh, &host.threads[1], cpu), SAME(STATE)) \
     X(upmu_session_attach_unit, upmu_session_attach_unit(fresh, &unit), SAME(STATE)) \
+    X(upmu_session_branches, upmu_session_branches(fresh, 0), SAME(OK)) \
     X(upmu_session_callers, upmu_session_callers(fresh, NULL), SAME(OK)) \
     X(upmu_session_close, upmu_session_close(session), SAME(OK)) \
     X(upmu_session_continue, upmu_session_continue(session, 0, true), SAME(STATE)) \

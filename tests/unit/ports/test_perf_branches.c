@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PERF_SAMPLE_BRANCH_STACK of perf_event_open: refused where the hardware cannot, as Linux refuses it, and a program finds
- * in its ring the branches before each sample, with their flags, and none of another task.
+ * PERF_SAMPLE_BRANCH_STACK of perf_event_open: refused where the hardware cannot, as Linux refuses it, and a program
+ * finds in its ring the branches before each sample, with their flags, and none of another task.
  */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
@@ -86,7 +86,7 @@ static void run_code(unsigned task, uint64_t code, uint64_t instructions)
 
 /* ---- Refusals ---- */
 
-/* Sources: Linux 6.12 arch/x86/events/core.c x86_pmu_hw_config, intel/lbr.c and amd/lbr.c (filters), kernel/events/core.c. */
+/* Sources: Linux 6.12 arch/x86/events/core.c x86_pmu_hw_config, intel/lbr.c, amd/lbr.c, kernel/events/core.c. */
 static void branches_are_refused_as_linux_refuses_them(void **state)
 {
     static const struct {
