@@ -18,7 +18,7 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_set": 3872, "upmu_session": 4368, "upmu_cpu": 3704, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 2312, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
-    "upmu_perf_event": 304,  # with its part of a session 648, for a leader 1,360
+    "upmu_perf_event": 296,  # with its part of a session 640, for a leader 1,352
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").

@@ -430,7 +430,7 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
         samples |= upmu_perf_samples(first);
         hides |= first->hides;
         has_chains |= first->attr.sample_type & UPMU_PERF_SAMPLE_CALLCHAIN;
-        branches |= first->attr.branches; /* events of a group want the same, or none */
+        branches |= UPMU_PERF_KEPT_BRANCHES(first->attr.flags); /* events of a group want the same, or none */
     }
     if (!samples)
         return UPMU_OK;

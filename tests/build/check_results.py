@@ -395,7 +395,7 @@ def branches_in_samples_go_through_perf():
     recorded()
     complaints = []
     lines = {"memcpy": 6, "spin": 2}
-    for cpu, depth, cycles in (("skl", 32, 3), ("haswell", 16, 0), ("sapphirerapids", 32, 3), ("zen4", 16, 0)):
+    for cpu, depth, cycles in (("skl", 32, 3), ("haswell_smt", 16, 0), ("sapphirerapids", 32, 3), ("zen4", 16, 0)):
         tool("record", "--sim", cpu, "-e", "instructions", "-c", "977", "-n", "20000", "-b", "--perf", "perf-data", "--kallsyms",
              "kallsyms")
         samples = full = 0

@@ -35,6 +35,7 @@ struct record {
     const char *counted;               /* events that are counted beside those of `list`; NULL: none */
     unsigned sampled;                  /* events of `list` */
     bool to_file, to_log, callers, data, branches;
+    bool lent; /* the CPU's branch stack is the session's */
 };
 
 bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user)
@@ -141,6 +142,7 @@ static int record_open(struct cmd *cmd, struct record *record, const char *const
     cmd->takes_branches = record->branches;
     if (record->branches && (status = upmu_cpu_use_branches(cmd->cpu, &use, &why)) != UPMU_OK)
         return cmd_refusal(cmd, status, &why);
+    record->lent = record->branches;
     do {
         record->counted = *beside++;
         status = record_attach(cmd, record);
@@ -414,7 +416,7 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
         if (result == CMD_OK)
             print_record(cmd, &record);
     }
-    if (record.branches)
+    if (record.lent)
         (void)!upmu_cpu_use_branches(cmd->cpu, NULL, NULL);
     if (result == CMD_OK && record.to_file)
         result = write_samples(cmd, &record, args->out);

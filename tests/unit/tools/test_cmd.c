@@ -948,7 +948,7 @@ static void record_samples_precise_events(void **state)
 /* The whole way of branches in samples; perf reads what is written in tests/build/check_results.py. */
 static void record_has_branches_in_its_samples(void **state)
 {
-    static const char *const cpus[] = {"core2", "haswell", "skl", "sapphirerapids", "zen4"};
+    static const char *const cpus[] = {"core2", "haswell_smt", "skl", "sapphirerapids", "zen4"};
     char words[120];
 
     (void)state;
@@ -959,6 +959,7 @@ static void record_has_branches_in_its_samples(void **state)
     }
     assert_int_equal(line("record --sim skl -b spin"), CMD_USAGE);
     assert_non_null(strstr(errors, "-b: branches are written to --log and --perf; name one"));
+    assert_int_equal(line("record --sim nothing -b --log log spin"), CMD_REFUSED);
     assert_int_equal(line("record --sim zen3 -b --log log spin"), CMD_REFUSED);
     assert_non_null(strstr(errors, "upmu does not drive Zen 3's branch sampling"));
 }
