@@ -98,6 +98,17 @@ static inline void upmu_features_reported(struct upmu_meter *meter)
 #endif
 }
 
+/* A handler that interrupted a bracket has left mail, or none: then no samples come, and the stack records again. */
+static inline void upmu_features_mailed(struct upmu_cpu *cpu)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (!cpu->mail.pending)
+        upmu_features_reported(&cpu->meter);
+#else
+    (void)cpu;
+#endif
+}
+
 /* Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one. */
 static inline void upmu_features_switch(struct upmu_cpu *cpu, bool runs)
 {

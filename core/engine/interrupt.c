@@ -539,8 +539,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
-    if (!mail->pending)
-        upmu_features_reported(meter);
+    upmu_features_mailed(cpu);
     /*
      * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  The
      * overflow is noted all the same: a counter whose overflow is being taken may have been loaded, and have overflowed

@@ -440,6 +440,44 @@ static void a_foreign_nmi_leaves_the_stack_recording(void **state)
     }
 }
 
+static void foreign_once(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                         uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    sim->before_access = NULL;
+    upmu_sim_foreign_nmi(sim);
+}
+
+/* AMD without the bit that freezes (CPUID 8000_0022h EAX[2]): the handler stops the stack, also for NMIs of others. */
+static void without_a_freeze_the_handler_stops_the_stack(void **state)
+{
+    static struct upmu_sim_profile profile;
+    static struct upmu_sim_amd_facts facts;
+    const struct cpu_kind *kind = &kinds[17];
+
+    (void)state;
+    host_prepare(&host, kind->profile);
+    profile = *upmu_sim_profile(kind->profile);
+    facts = *profile.amd;
+    facts.perfmon[0] &= ~4u;
+    profile.amd = &facts;
+    upmu_sim_set_profile(&host.sim, 0, &profile);
+    host_start(&host);
+    lend(0);
+    assert_int_equal(host.cpu[0].meter.pmu->branch_freeze, 0);
+    add(0, "instructions", 1000, UPMU_BRANCH_USER);
+    begin(0);
+    execute(USER_CODE, 0, 2500);
+    assert_int_equal(check_record(kind, &host.session, USER_CODE, 1000 / STEP), 16);
+    assert_int_equal(check_record(kind, &host.session, USER_CODE, 2000 / STEP), 16);
+    host.sim.before_access = foreign_once;
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    assert_true(records(kind));
+    execute(USER_CODE, 0, 700);
+    assert_int_equal(check_record(kind, &host.session, USER_CODE, 500 / STEP), 16);
+    finish(kind);
+}
+
 /* ---- Filters ---- */
 
 static void same_filter_or_one_after_the_other(void **state)
@@ -468,6 +506,33 @@ static void same_filter_or_one_after_the_other(void **state)
     assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_ERR_DOES_NOT_FIT);
     finish(SKYLAKE);
     assert_int_equal(peek(LBR_SELECT), 0);
+}
+
+/* A session of a thread that ran before, and whose place is still there: beside another filter it waits. */
+static void a_thread_waits_while_another_filter_is_in_use(void **state)
+{
+    (void)state;
+    set_up("skylake");
+    host_threads(&host, 3);
+    add(1, "instructions", 1000, UPMU_BRANCH_CALL);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[1], &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(peek(LBR_SELECT), 0x1fc & ~8u);
+    host_thread_switch(&host, 0, 1);
+    assert_false(records(SKYLAKE));
+    add(0, "cycles", 1000, UPMU_BRANCH_RETURN);
+    begin(0);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(peek(LBR_SELECT), 0x1fc & ~0x20u);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    host_thread_switch(&host, 0, 1);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(peek(LBR_SELECT), 0x1fc & ~8u);
+    finish(SKYLAKE);
 }
 
 /* Two filters that share: each has its turns, and never are both there. */
@@ -913,6 +978,8 @@ int main(void)
         cmocka_unit_test(a_sample_has_branches_of_its_thread_alone),
         cmocka_unit_test(a_switch_loses_the_branches_of_an_interrupt_before),
         cmocka_unit_test(a_foreign_nmi_leaves_the_stack_recording),
+        cmocka_unit_test(without_a_freeze_the_handler_stops_the_stack),
+        cmocka_unit_test(a_thread_waits_while_another_filter_is_in_use),
         cmocka_unit_test(same_filter_or_one_after_the_other),
         cmocka_unit_test(sharing_sessions_with_two_filters_take_turns),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
