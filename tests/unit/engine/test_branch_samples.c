@@ -535,6 +535,26 @@ static void a_thread_waits_while_another_filter_is_in_use(void **state)
     finish(SKYLAKE);
 }
 
+/* Both had the same filter when they were placed; then the thread's session must not see the kernel any more. */
+static void a_place_beside_a_filter_is_asked_anew(void **state)
+{
+    (void)state;
+    set_up("skylake");
+    host_threads(&host, 3);
+    add(0, "cycles", 1000, MODES);
+    begin(0);
+    add(1, "instructions", 1000, MODES);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[1], &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        host_thread_switch(&host, 0, 0);
+        assert_int_equal(host.sessions[1].state, turn < 2 ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING, turn);
+        host_thread_switch(&host, 0, 1);
+        upmu_session_hide_kernel(&host.sessions[1], turn == 1);
+    }
+    finish(SKYLAKE);
+}
+
 /* Two filters that share: each has its turns, and never are both there. */
 static void sharing_sessions_with_two_filters_take_turns(void **state)
 {
@@ -980,6 +1000,7 @@ int main(void)
         cmocka_unit_test(a_foreign_nmi_leaves_the_stack_recording),
         cmocka_unit_test(without_a_freeze_the_handler_stops_the_stack),
         cmocka_unit_test(a_thread_waits_while_another_filter_is_in_use),
+        cmocka_unit_test(a_place_beside_a_filter_is_asked_anew),
         cmocka_unit_test(same_filter_or_one_after_the_other),
         cmocka_unit_test(sharing_sessions_with_two_filters_take_turns),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
