@@ -436,14 +436,12 @@ static uint32_t whole_record(uint32_t record)
 }
 
 /*
- * Check what a start, or a loan to sessions, needs, and run `work` in a bracket.  Bits of start->record above `allowed`
+ * Check what a start, or a loan to sessions, needs besides a bracket.  Bits of start->record that are not in `allowed`
  * are unknown ones.
  */
-static enum upmu_status run_start(struct upmu_cpu *cpu, struct branches_start *start, uint32_t allowed,
-                                  enum upmu_status (*work)(struct upmu_meter *meter, void *argument))
+static enum upmu_status check_start(const struct upmu_cpu *cpu, const struct branches_start *start, uint32_t allowed)
 {
     const struct upmu_pmu *pmu = cpu->meter.pmu;
-    enum upmu_status status;
 
     upmu_why_clear(start->why);
     if (!cpu->meter.live || !pmu)
@@ -457,9 +455,15 @@ static enum upmu_status run_start(struct upmu_cpu *cpu, struct branches_start *s
         return refuse_branches(start, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
     if (start->record & ~upmu_branches_facts(pmu).record)
         return refuse_branches(start, pmu, UPMU_ERR_UNSUPPORTED, "it cannot record this kind alone");
-    status = upmu_bracket_run(&cpu->meter, work, start);
+    return UPMU_OK;
+}
+
+/* Note in the reason of a start a status that the bracket has given.  Returns that status. */
+static enum upmu_status note_start(const struct upmu_cpu *cpu, const struct branches_start *start,
+                                   enum upmu_status status)
+{
     if (start->why && status != start->why->status)
-        (void)refuse_branches(start, pmu, status, NULL);
+        (void)refuse_branches(start, cpu->meter.pmu, status, NULL);
     return status;
 }
 
@@ -472,8 +476,11 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
                                      struct upmu_why *why)
 {
     struct branches_start start = {whole_record(filter->record), kernel_begin(filter), why};
+    enum upmu_status status = check_start(cpu, &start, BRANCH_ALWAYS | BRANCH_KINDS);
 
-    return run_start(cpu, &start, BRANCH_ALWAYS | BRANCH_KINDS, start_stack);
+    if (status == UPMU_OK)
+        status = note_start(cpu, &start, upmu_bracket_run(&cpu->meter, start_stack, &start));
+    return status;
 }
 
 enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
@@ -487,12 +494,19 @@ enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_b
                                        struct upmu_why *why)
 {
     struct branches_start start = {ALL_BRANCHES, 0, why};
+    uint32_t allowed = ALL_BRANCHES | UPMU_BRANCH_TAKE;
+    enum upmu_status status;
 
-    if (!use)
-        return run_start(cpu, &start, ALL_BRANCHES, end_use);
-    start.record |= use->record;
-    start.kernel_from = kernel_begin(use);
-    return run_start(cpu, &start, use->record & ALL_BRANCHES ? 0 : ALL_BRANCHES | UPMU_BRANCH_TAKE, begin_use);
+    if (use) {
+        start.record |= use->record;
+        start.kernel_from = kernel_begin(use);
+        allowed = use->record & ALL_BRANCHES ? 0 : allowed;
+    }
+    status = check_start(cpu, &start, allowed);
+    if (status != UPMU_OK)
+        return status;
+    return note_start(cpu, &start, use ? upmu_bracket_run(&cpu->meter, begin_use, &start)
+                                       : upmu_bracket_run(&cpu->meter, end_use, &start));
 }
 
 #endif
