@@ -186,6 +186,10 @@ struct upmu_perf {
 /* upmu_perf_event.index of an event that is not in its group's session. */
 #define UPMU_PERF_NO_INDEX 0xffu
 
+#define UPMU_PERF_KEPT_BRANCHES_SHIFT 48
+/* Return UPMU_BRANCH_…, the branches that samples of an event have, from upmu_perf_kept.flags; 0: none. */
+#define UPMU_PERF_KEPT_BRANCHES(flags) ((uint32_t)((flags) >> UPMU_PERF_KEPT_BRANCHES_SHIFT))
+
 /* Attributes that an event keeps: fields of struct upmu_perf_attr. */
 struct upmu_perf_kept {
     uint16_t type; /* all bits set: one that does not fit, which no PMU has */
@@ -194,7 +198,7 @@ struct upmu_perf_kept {
     uint32_t wakeup;
     uint64_t config;
     uint64_t period; /* sample_period; 0: the event does not sample */
-    uint64_t flags;
+    uint64_t flags; /* bits UPMU_PERF_…, and above them those of UPMU_PERF_KEPT_BRANCHES() */
     uint32_t sample_type;
     uint32_t regs_user, regs_intr;
     uint16_t stack_user; /* bytes */

@@ -51,6 +51,12 @@ bool upmu_perf_attr_same_clock(const struct upmu_perf_kept *attr, const struct u
 int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
 
 /*
+ * Translate branch_sample_type to the bits of upmu_session_branches(); *out_record is 0 where the event samples none.
+ * `accepted`: upmu_machine_branches().  -EOPNOTSUPP: not these branches, or not this of them.
+ */
+int upmu_perf_attr_branches(const struct upmu_perf_attr *attr, uint32_t accepted, uint16_t *out_record);
+
+/*
  * Check the clock that a program chooses for its records (UPMU_PERF_USE_CLOCKID): -EINVAL if Linux has no such clock.
  */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);

@@ -391,7 +391,7 @@ static uint32_t read_status(struct pass *pass)
         pass->expected = true;
         return 0;
     }
-    pass->samples += upmu_features_stored(meter, status);
+    pass->samples += upmu_features_status(meter, status);
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
@@ -464,6 +464,7 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
     if (pass->due)
         report_due(pass);
     acknowledge_overflows(pass, flagged);
+    upmu_features_reported(meter);
     /* acknowledged: until now an interrupt that found the overflows of mail.taken again was answered STALE */
     if (pass->is_mail)
         cpu->mail.taken = 0;
@@ -542,6 +543,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
+    upmu_features_mailed(cpu);
     /*
      * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  The
      * overflow is noted all the same: a counter whose overflow is being taken may have been loaded, and have overflowed

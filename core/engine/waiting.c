@@ -106,8 +106,8 @@ static bool has_no_room(enum upmu_status status)
 }
 
 /*
- * Has a CPU no memory for the precise records of a session?  A start is refused then, but a thread that comes to such a
- * CPU runs there, and its session waits.
+ * Has a CPU no memory for the precise records of a session, or no branch stack for its samples?  A start is refused
+ * then, but a thread that comes to such a CPU runs there, and its session waits.
  */
 static bool lacks_hook(enum upmu_status status)
 {

@@ -37,7 +37,8 @@ extern "C" {
 #define UPMU_SAMPLING_PARTS_SHIFT 16
 #define UPMU_SAMPLING_PARTS(parts) ((uint32_t)(parts) << UPMU_SAMPLING_PARTS_SHIFT)
 
-/* The parts that samples of the library can have; it does not read branches and counters of records yet. */
+/* The parts of records that an event can ask for.  Branches are of the session (upmu_session_branches()), and not read
+   from records; counters of records are not read yet. */
 #define UPMU_RECORD_PARTS                                                                                              \
     (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
      UPMU_PART_RETIRE)
