@@ -47,10 +47,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t framed;  /* counters whose overflow is the reason of the interrupt with `frame` */
-    /*
-     * counters that a handler stopped inside the bracket that reads its mail now; the bracket may have started them
-     * again
-     */
+    /* counters that a handler stopped in the bracket that reads its mail; the bracket may have started them again */
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* those of `passed` for which a sample is due */
