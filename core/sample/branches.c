@@ -494,19 +494,18 @@ enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_b
                                        struct upmu_why *why)
 {
     struct branches_start start = {ALL_BRANCHES, 0, why};
-    uint32_t allowed = ALL_BRANCHES | UPMU_BRANCH_TAKE;
     enum upmu_status status;
 
-    if (use) {
-        start.record |= use->record;
-        start.kernel_from = kernel_begin(use);
-        allowed = use->record & ALL_BRANCHES ? 0 : allowed;
+    if (!use) {
+        status = check_start(cpu, &start, ALL_BRANCHES);
+        return status == UPMU_OK ? note_start(cpu, &start, upmu_bracket_run(&cpu->meter, end_use, &start)) : status;
     }
-    status = check_start(cpu, &start, allowed);
-    if (status != UPMU_OK)
-        return status;
-    return note_start(cpu, &start, use ? upmu_bracket_run(&cpu->meter, begin_use, &start)
-                                       : upmu_bracket_run(&cpu->meter, end_use, &start));
+    start.record |= use->record;
+    start.kernel_from = kernel_begin(use);
+    status = check_start(cpu, &start, use->record & ALL_BRANCHES ? 0 : ALL_BRANCHES | UPMU_BRANCH_TAKE);
+    if (status == UPMU_OK)
+        status = note_start(cpu, &start, upmu_bracket_run(&cpu->meter, begin_use, &start));
+    return status;
 }
 
 #endif
