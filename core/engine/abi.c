@@ -42,17 +42,6 @@ bool upmu_machine_has_pmi(const struct upmu_machine *machine)
     return port_has_pmi(machine->port);
 }
 
-#if UPMU_BRANCH_SAMPLES
-
-uint32_t upmu_machine_branches(const struct upmu_machine *machine, const struct upmu_pmu *pmu)
-{
-    if (!__atomic_load_n(&machine->branch_cpus, __ATOMIC_RELAXED))
-        return 0;
-    return upmu_branches_facts(pmu).record & ~(uint32_t)UPMU_BRANCH_TAKE;
-}
-
-#endif
-
 #if UPMU_PRECISE
 
 uint64_t upmu_branch_flags(uint64_t info)

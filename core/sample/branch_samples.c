@@ -16,6 +16,7 @@
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/sample/branches_core.h"
+#include <upmu/abi.h>
 #include <upmu/precise.h>
 
 #if UPMU_BRANCH_SAMPLES
@@ -323,6 +324,13 @@ enum upmu_status upmu_session_branches(struct upmu_session *session, uint32_t re
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
         upmu_program_forget(set);
     return UPMU_OK;
+}
+
+uint32_t upmu_machine_branches(const struct upmu_machine *machine, const struct upmu_pmu *pmu)
+{
+    if (!__atomic_load_n(&machine->branch_cpus, __ATOMIC_RELAXED))
+        return 0;
+    return upmu_branches_facts(pmu).record & ~(uint32_t)UPMU_BRANCH_TAKE;
 }
 
 #else

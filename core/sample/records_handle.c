@@ -525,7 +525,9 @@ void upmu_records_forget(struct upmu_cpu *cpu)
         return;
     cpu->records.area = NULL;
     cpu->records.buffer = NULL;
+#if UPMU_SAMPLING
     cpu->overflow.registers = NULL; /* of the last sample, in the buffer */
+#endif
     __atomic_fetch_sub(&cpu->meter.machine->record_cpus, 1, __ATOMIC_RELAXED);
 }
 

@@ -311,7 +311,7 @@ static void note_visit(int signal, siginfo_t *info, void *context)
     mprotect(pages + PAGE * page, PAGE, PROT_READ | PROT_WRITE);
 }
 
-/* How many sessions of the watched thread that are limited to other CPUs a switch to it, or from it, looks at; no event. */
+/* How many sessions of the watched thread that are limited to other CPUs a switch to it, or from it, looks at. */
 static unsigned visits_of_switch(unsigned cpu, struct upmu_perf_task *next)
 {
     unsigned visits = 0, events = 0;
