@@ -59,8 +59,10 @@ struct upmu_perf_task {
     struct upmu_perf *perf;         /* that of its switches; NULL: it has never run */
     struct upmu_perf_event *events; /* list by `next_of_task`: events that count this task */
     struct upmu_perf_notes notes;
-    bool runs;    /* the task runs on a CPU now */
-    unsigned cpu; /* the CPU on which it runs, or ran last */
+    bool runs;        /* the task runs on a CPU now */
+    bool throttled;   /* an event of the task may be throttled */
+    unsigned cpu;     /* the CPU on which it runs, or ran last */
+    uint32_t watches; /* number of its events that a switch has to look at: upmu_perf_is_switched() */
 };
 
 /* A CPU.  The host sets all fields to 0, and then sets `cpu`. */
@@ -184,6 +186,10 @@ struct upmu_perf {
 /* upmu_perf_event.index of an event that is not in its group's session. */
 #define UPMU_PERF_NO_INDEX 0xffu
 
+#define UPMU_PERF_KEPT_BRANCHES_SHIFT 48
+/* Return UPMU_BRANCH_…, the branches that samples of an event have, from upmu_perf_kept.flags; 0: none. */
+#define UPMU_PERF_KEPT_BRANCHES(flags) ((uint32_t)((flags) >> UPMU_PERF_KEPT_BRANCHES_SHIFT))
+
 /* Attributes that an event keeps: fields of struct upmu_perf_attr. */
 struct upmu_perf_kept {
     uint16_t type; /* all bits set: one that does not fit, which no PMU has */
@@ -192,7 +198,7 @@ struct upmu_perf_kept {
     uint32_t wakeup;
     uint64_t config;
     uint64_t period; /* sample_period; 0: the event does not sample */
-    uint64_t flags;
+    uint64_t flags; /* bits UPMU_PERF_…, and above them those of UPMU_PERF_KEPT_BRANCHES() */
     uint32_t sample_type;
     uint32_t regs_user, regs_intr;
     uint16_t stack_user; /* bytes */

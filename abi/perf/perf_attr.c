@@ -8,6 +8,7 @@
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
+#include <upmu/branches.h>
 
 _Static_assert(sizeof(struct upmu_perf_attr) == 136, "layouts are the same for 32 and 64 bits");
 
@@ -112,6 +113,45 @@ static uint64_t branch_levels(const struct upmu_perf_attr *attr)
     uint64_t excluded = attr->flags / UPMU_PERF_EXCLUDE_USER & UPMU_PERF_BRANCH_LEVELS;
 
     return given ? given : ~excluded & UPMU_PERF_BRANCH_LEVELS;
+}
+
+/*
+ * Bits of branch_sample_type, and what they are to the library.  Linux's ANY_CALL and ANY_RETURN have far calls and
+ * returns as well, for which the library has no filter.
+ */
+static const struct {
+    uint64_t type;
+    uint16_t record;
+} branch_types[] = {{UPMU_PERF_BRANCH_ANY, UPMU_BRANCH_ANY},
+                    {UPMU_PERF_BRANCH_ANY_CALL, UPMU_BRANCH_CALL | UPMU_BRANCH_IND_CALL},
+                    {UPMU_PERF_BRANCH_ANY_RETURN, UPMU_BRANCH_RETURN},
+                    {UPMU_PERF_BRANCH_IND_CALL, UPMU_BRANCH_IND_CALL},
+                    {UPMU_PERF_BRANCH_COND, UPMU_BRANCH_COND},
+                    {UPMU_PERF_BRANCH_IND_JUMP, UPMU_BRANCH_IND_JUMP},
+                    {UPMU_PERF_BRANCH_CALL, UPMU_BRANCH_CALL}};
+
+int upmu_perf_attr_branches(const struct upmu_perf_attr *attr, uint32_t accepted, uint16_t *out_record)
+{
+    const uint64_t no_info = UPMU_PERF_BRANCH_NO_FLAGS | UPMU_PERF_BRANCH_NO_CYCLES;
+    uint64_t rest = attr->branch_sample_type & ~(UPMU_PERF_BRANCH_LEVELS | no_info);
+    uint32_t record = 0;
+
+    *out_record = 0;
+    if (!attr_samples(attr, UPMU_PERF_SAMPLE_BRANCH_STACK))
+        return 0;
+    for (unsigned i = 0; i < sizeof branch_types / sizeof branch_types[0]; i++)
+        if (rest & branch_types[i].type) {
+            rest &= ~branch_types[i].type;
+            record |= branch_types[i].record;
+        }
+    record |= branch_levels(attr) & UPMU_PERF_BRANCH_USER ? UPMU_BRANCH_USER : 0;
+    record |= branch_levels(attr) & UPMU_PERF_BRANCH_KERNEL ? UPMU_BRANCH_KERNEL : 0;
+    record |= (attr->branch_sample_type & no_info) == no_info ? UPMU_BRANCH_NO_INFO : 0;
+    if (!accepted || rest || record & ~accepted || !(record & (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)))
+        return -UPMU_PERF_EOPNOTSUPP;
+    if (attr->sample_period)
+        *out_record = (uint16_t)record;
+    return 0;
 }
 
 static int check_branches(const struct upmu_perf *perf, uint32_t caller, const struct upmu_perf_attr *attr)

@@ -51,6 +51,12 @@ bool upmu_perf_attr_same_clock(const struct upmu_perf_kept *attr, const struct u
 int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
 
 /*
+ * Translate branch_sample_type to the bits of upmu_session_branches(); *out_record is 0 where the event samples none.
+ * `accepted`: upmu_machine_branches().  -EOPNOTSUPP: not these branches, or not this of them.
+ */
+int upmu_perf_attr_branches(const struct upmu_perf_attr *attr, uint32_t accepted, uint16_t *out_record);
+
+/*
  * Check the clock that a program chooses for its records (UPMU_PERF_USE_CLOCKID): -EINVAL if Linux has no such clock.
  */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
@@ -210,6 +216,18 @@ void upmu_perf_wait_switch(const struct upmu_perf_event *event);
 
 /* Is an event counted in software (UPMU_PERF_TYPE_SOFTWARE), without a counter? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
+
+/*
+ * Does a switch have to look at an event of a task: does it get records of switches, sample them, or count in software
+ * on one CPU alone?  The answer holds as long as the event is open.
+ */
+bool upmu_perf_is_switched(const struct upmu_perf_event *event);
+
+/* Return the events of a task, if a switch has to look at any of them; else NULL. */
+static inline struct upmu_perf_event *upmu_perf_switched(const struct upmu_perf_task *task)
+{
+    return task->watches ? task->events : NULL;
+}
 
 /*
  * Call the hook task_cpu() for the task of an event: the host keeps the task from being started or stopped by the
@@ -532,7 +550,7 @@ bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns);
 void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns);
 
 /* Before a task runs on task->cpu: let its throttled events take samples again. */
-void upmu_perf_unthrottle_task(const struct upmu_perf_task *task);
+void upmu_perf_unthrottle_task(struct upmu_perf_task *task);
 
 /* ---- perf_state.c: registers and stacks in samples ---- */
 

@@ -152,6 +152,16 @@ enum upmu_perf_software {
 /* Bits of upmu_perf_attr.branch_sample_type: which branches a sample is to contain. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
 #define UPMU_PERF_BRANCH_USER UINT64_C(1)
+#define UPMU_PERF_BRANCH_KERNEL (UINT64_C(1) << 1)
+#define UPMU_PERF_BRANCH_ANY (UINT64_C(1) << 3)
+#define UPMU_PERF_BRANCH_ANY_CALL (UINT64_C(1) << 4)
+#define UPMU_PERF_BRANCH_ANY_RETURN (UINT64_C(1) << 5)
+#define UPMU_PERF_BRANCH_IND_CALL (UINT64_C(1) << 6)
+#define UPMU_PERF_BRANCH_COND (UINT64_C(1) << 10)
+#define UPMU_PERF_BRANCH_IND_JUMP (UINT64_C(1) << 12)
+#define UPMU_PERF_BRANCH_CALL (UINT64_C(1) << 13)
+#define UPMU_PERF_BRANCH_NO_FLAGS (UINT64_C(1) << 14)
+#define UPMU_PERF_BRANCH_NO_CYCLES (UINT64_C(1) << 15)
 #define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* mask of all known bits */
 
 /*

@@ -27,6 +27,13 @@ static struct upmu_perf_event **events_of_target(const struct upmu_perf_event *e
     return event->of_task ? &event->task->events : &event->perf->cpus[event->cpu].events;
 }
 
+bool upmu_perf_is_switched(const struct upmu_perf_event *event)
+{
+    return event->attr.flags & UPMU_PERF_CONTEXT_SWITCH ||
+           (upmu_perf_is_software(event) &&
+            (event->cpu >= 0 || (event->attr.period && event->attr.config == UPMU_PERF_SWITCHES)));
+}
+
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
     struct upmu_perf_event **end = &leader->next, **list;
@@ -41,6 +48,8 @@ void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leade
         list = events_of_target(event);
         event->next_of_task = *list;
         __atomic_store_n(list, event, __ATOMIC_RELEASE);
+        if (event->task)
+            event->task->watches += upmu_perf_is_switched(event);
     }
 }
 
@@ -55,6 +64,8 @@ void upmu_perf_leave_task(struct upmu_perf_event *event)
             break;
         }
     upmu_perf_wait_switch(event);
+    if (event->task)
+        event->task->watches -= upmu_perf_is_switched(event);
     event->task = NULL;
 }
 

@@ -133,19 +133,34 @@ static bool is_too_precise(const struct request *request, const struct upmu_pmu 
 #endif
 }
 
+/* Return the branches that samples of the PMU's events can have. */
+static uint32_t branches_on(const struct request *request, const struct upmu_pmu *pmu)
+{
+#if UPMU_BRANCH_SAMPLES
+    return upmu_machine_branches(request->perf->machine, pmu);
+#else
+    (void)request, (void)pmu;
+    return 0;
+#endif
+}
+
 static int check_hardware(const struct request *request, struct upmu_perf_event *event)
 {
     const struct upmu_perf_attr *attr = &request->attr;
     const struct upmu_pmu *pmu = pmu_of(request);
+    uint16_t branches;
     int error;
 
     if (!pmu)
         return -UPMU_PERF_ENOENT;
     if (attr->config3)
         return -UPMU_PERF_EINVAL;
-    if (is_too_precise(request, pmu) || attr->sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
-        attr->flags & UPMU_PERF_EXCLUDE_HOST)
+    if (is_too_precise(request, pmu) || attr->flags & UPMU_PERF_EXCLUDE_HOST)
         return -UPMU_PERF_EOPNOTSUPP;
+    error = upmu_perf_attr_branches(attr, branches_on(request, pmu), &branches);
+    if (error)
+        return error;
+    event->attr.flags |= (uint64_t)branches << UPMU_PERF_KEPT_BRANCHES_SHIFT;
     if (UPMU_PRECISE && attr->flags & UPMU_PERF_PRECISE && !attr->sample_period)
         return -UPMU_PERF_EINVAL;
     error = upmu_perf_encode(pmu, attr, &event->event);
@@ -198,6 +213,10 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
         return -UPMU_PERF_E2BIG;
     for (const struct upmu_perf_event *other = leader; other; other = upmu_perf_group_next(other))
         if (upmu_perf_unit_differs(other, event))
+            return -UPMU_PERF_EINVAL;
+    for (const struct upmu_perf_event *other = leader; other; other = upmu_perf_group_next(other))
+        if (UPMU_PERF_KEPT_BRANCHES(other->attr.flags) && UPMU_PERF_KEPT_BRANCHES(event->attr.flags) &&
+            UPMU_PERF_KEPT_BRANCHES(other->attr.flags ^ event->attr.flags))
             return -UPMU_PERF_EINVAL;
     return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
                    leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||

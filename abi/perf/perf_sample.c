@@ -5,6 +5,7 @@
  */
 #include "abi/perf/perf_core.h"
 #include <upmu/abi.h>
+#include <upmu/branches.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -42,7 +43,8 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
         return 0; /* these never happen */
     if ((attr->type == UPMU_PERF_TYPE_SOFTWARE || !upmu_machine_has_pmi(perf->machine)) && !polled_samples(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
-    if (attr->sample_type & ~known || upmu_perf_state_check(perf, attr))
+    if (attr->sample_type & ~(known | (upmu_machine_has_pmi(perf->machine) ? UPMU_PERF_SAMPLE_BRANCH_STACK : 0)) ||
+        upmu_perf_state_check(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & UPMU_PERF_SAMPLE_READ &&
         attr->read_format & (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING))
@@ -220,6 +222,31 @@ static void put_chain(struct upmu_perf_record *record, const struct upmu_overflo
         upmu_perf_record_word(record, callers[i - 2]);
 }
 
+/* ---- Branches ---- */
+
+static unsigned branches_in(const struct upmu_overflow *overflow)
+{
+#if UPMU_BRANCH_SAMPLES
+    return overflow->branches;
+#else
+    (void)overflow;
+    return 0;
+#endif
+}
+
+/* Write the number of branches, and three words for each. */
+static void put_branches(struct upmu_perf_record *record, const struct upmu_overflow *overflow)
+{
+    upmu_perf_record_word(record, branches_in(overflow));
+#if UPMU_BRANCH_SAMPLES
+    for (unsigned i = 0; i < overflow->branches; i++) {
+        upmu_perf_record_word(record, overflow->branch[i].from);
+        upmu_perf_record_word(record, overflow->branch[i].to);
+        upmu_perf_record_word(record, upmu_branch_flags(overflow->branch[i].info));
+    }
+#endif
+}
+
 /* ---- What the record of a precise event says; of an ordinary one nothing is known ---- */
 
 static uint64_t sampled_address(const struct upmu_overflow *overflow)
@@ -325,6 +352,8 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         chain = chain_find(overflow, event, callers);
         words += 1u + chain;
     }
+    if (parts & UPMU_PERF_SAMPLE_BRANCH_STACK)
+        words += 1u + 3u * branches_in(overflow);
 #if UPMU_PRECISE
     state.precise = overflow->flags & UPMU_SAMPLE_PRECISE ? overflow : NULL;
 #endif
@@ -336,6 +365,8 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         put_read(&record, overflow, event);
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
+    if (parts & UPMU_PERF_SAMPLE_BRANCH_STACK)
+        put_branches(&record, overflow);
     upmu_perf_state_user(&record, &state);
     put_access(&record, overflow);
     upmu_perf_state_interrupted(&record, &state);
@@ -392,12 +423,14 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
 {
     const struct upmu_perf *perf = first->perf;
     bool samples = false, hides = false, has_chains = false;
+    uint32_t branches = 0;
     enum upmu_status status;
 
     for (; first; first = first->next) {
         samples |= upmu_perf_samples(first);
         hides |= first->hides;
         has_chains |= first->attr.sample_type & UPMU_PERF_SAMPLE_CALLCHAIN;
+        branches |= UPMU_PERF_KEPT_BRANCHES(first->attr.flags); /* events of a group want the same, or none */
     }
     if (!samples)
         return UPMU_OK;
@@ -405,5 +438,7 @@ enum upmu_status upmu_perf_sample_begin(struct upmu_session *session, const stru
     status = upmu_session_format(session, &sample_format, NULL, 0);
     if (status == UPMU_OK && has_chains && perf->callers)
         status = upmu_session_callers(session, perf->callers);
+    if (status == UPMU_OK && branches)
+        status = upmu_session_branches(session, branches);
     return status;
 }

@@ -17,7 +17,7 @@ void upmu_perf_task_init(struct upmu_perf_task *task, uint32_t pid, uint32_t tid
  */
 static void limited_begin(const struct upmu_perf_task *task)
 {
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+    for (struct upmu_perf_event *event = upmu_perf_switched(task); event; event = event->next_of_task)
         if (event->cpu >= 0 && upmu_perf_is_software(event) && event->enabled && event->leader->enabled &&
             !event->leader->failed)
             upmu_perf_soft_begin(event);
@@ -25,7 +25,7 @@ static void limited_begin(const struct upmu_perf_task *task)
 
 static void limited_end(const struct upmu_perf_task *task)
 {
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+    for (struct upmu_perf_event *event = upmu_perf_switched(task); event; event = event->next_of_task)
         if (event->cpu >= 0 && upmu_perf_is_software(event))
             upmu_perf_soft_end(event);
 }

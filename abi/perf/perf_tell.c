@@ -193,7 +193,7 @@ void upmu_perf_tell_switch(struct upmu_perf_task *task, const struct upmu_perf_t
                               .stops = !begins};
     struct upmu_perf_cpu *here = &task->perf->cpus[task->cpu];
 
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+    for (struct upmu_perf_event *event = upmu_perf_switched(task); event; event = event->next_of_task)
         event_switches(event, &note);
     if (!__atomic_load_n(&here->events, __ATOMIC_RELAXED))
         return;

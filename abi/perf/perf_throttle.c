@@ -50,6 +50,8 @@ bool upmu_perf_throttles(struct upmu_perf_event *event, uint64_t time_ns)
     if (event->samples++ < most_samples(perf))
         return false;
     event->samples = THROTTLED;
+    if (event->task)
+        event->task->throttled = true;
     tell_throttle(event, &origin, UPMU_PERF_RECORD_THROTTLE);
     return true;
 }
@@ -65,11 +67,16 @@ void upmu_perf_unthrottle(struct upmu_perf_event *event, uint64_t time_ns)
     tell_throttle(event, &origin, UPMU_PERF_RECORD_UNTHROTTLE);
 }
 
-void upmu_perf_unthrottle_task(const struct upmu_perf_task *task)
+/* Events that are limited to another CPU stay throttled until the task runs there. */
+void upmu_perf_unthrottle_task(struct upmu_perf_task *task)
 {
     const struct upmu_perf *perf = task->perf;
+    bool throttled = task->throttled;
 
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
-        if (event->samples == THROTTLED && (event->cpu < 0 || (unsigned)event->cpu == task->cpu))
+    task->throttled = false;
+    for (struct upmu_perf_event *event = throttled ? task->events : NULL; event; event = event->next_of_task)
+        if (event->samples == THROTTLED && event->cpu >= 0 && (unsigned)event->cpu != task->cpu)
+            task->throttled = true;
+        else if (event->samples == THROTTLED)
             upmu_perf_unthrottle(event, perf->clock_ns ? perf->clock_ns(perf->context) : 0);
 }

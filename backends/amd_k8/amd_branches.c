@@ -6,6 +6,7 @@
  * Sources: Linux 6.12 arch/x86/events/amd/lbr.c, brs.c (Zen 3), asm/msr-index.h.
  */
 #include "backends/amd_k8/amd_k8.h"
+#include "backends/amd_k8/amd_registers.h"
 #include "core/util/bits.h"
 
 #if UPMU_BACKEND_AMD && UPMU_BRANCHES
@@ -40,6 +41,10 @@ void upmu_amd_branches(uint32_t features_8, const uint32_t performance[4], struc
     pmu->branch_stack = &amd_branch_stack;
     pmu->branch_depth = (uint8_t)DEPTH_OF(performance[1]);
     pmu->branch_format = UPMU_BRANCH_FORMAT_AMD;
+    if (UPMU_BRANCH_SAMPLES && (pmu->capabilities & UPMU_PMU_DEBUGCTL)) {
+        pmu->freeze_row = UPMU_AMD_ROW_DEBUGCTL;
+        pmu->branch_freeze = UPMU_BRANCH_FREEZE_STATUS;
+    }
     pmu->branch_filters = UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL | UPMU_BRANCH_ANY | UPMU_BRANCH_CALL |
                           UPMU_BRANCH_IND_CALL | UPMU_BRANCH_RETURN | UPMU_BRANCH_COND | UPMU_BRANCH_IND_JUMP;
 }

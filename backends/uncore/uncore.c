@@ -64,10 +64,16 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     return i == 0;
 }
 
+/* Has a type's register table, as its last row, an MSR that several types share and whose bits must be set? */
+static bool needs_common_bits(const struct upmu_unit_type *type)
+{
+    return type->quirks & (UPMU_UNCORE_ABSOLUTE | UPMU_UNCORE_SWITCH_28);
+}
+
 /* Return the row of the first filter register in a unit's register table. */
 static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 {
-    return uncore->table.row_count - (uncore->type->filters + (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE ? 1u : 0));
+    return uncore->table.row_count - (uncore->type->filters + (needs_common_bits(uncore->type) ? 1u : 0));
 }
 
 /*
@@ -143,15 +149,16 @@ void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct u
 }
 
 /*
- * Add the write of take-over that sets bits of a common MSR (UPMU_UNCORE_ABSOLUTE) without which nothing counts.
- * Several types share the MSR.
+ * Add the write of take-over that sets bits of a common MSR (UPMU_UNCORE_ABSOLUTE, UPMU_UNCORE_SWITCH_28) without which
+ * nothing counts. Several types share the MSR.
  */
 static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
+    uint64_t bits = uncore->type->quirks & UPMU_UNCORE_SWITCH_28 ? UINT64_C(1) << 28 : uncore->type->control_idle;
 
-    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
-        upmu_image_add(image, uncore->table.row_count - 1u, uncore->type->control_idle, uncore->type->control_idle, 0);
+    if (needs_common_bits(uncore->type))
+        upmu_image_add(image, uncore->table.row_count - 1u, bits, bits, 0);
 }
 
 static const char *filter_name(const struct upmu_pmu *pmu, unsigned resource)

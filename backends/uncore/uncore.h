@@ -17,8 +17,8 @@
 /* Bits of upmu_unit_type.quirks (also in upmu_pmu.quirks of a unit's PMU) */
 #define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of the fixed counter's select enables it, not bit 22 */
 #define UPMU_UNCORE_FIXED_GATE_31 0x0002u  /* the fixed counter's gate in the enable register is bit 31, not bit 32 */
-/* the gate of the type's only counter is bit 28 of the enable register, not bit 0 */
-#define UPMU_UNCORE_GATE_28 0x0004u
+/* no counter of the package's boxes counts unless bit 28 of MSR C00h, the U-box's control, is set (Nehalem-EX) */
+#define UPMU_UNCORE_SWITCH_28 0x0004u
 /* `control` is the number of an MSR that several types share; its bits control_idle must be set */
 #define UPMU_UNCORE_ABSOLUTE 0x0008u
 #define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; its bit 16, always set, allows freezing */

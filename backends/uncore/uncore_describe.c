@@ -16,6 +16,7 @@
 #define UNCORE_ALL (~UINT64_C(0))
 #define UNCORE_BIT(n) (UINT64_C(1) << (n))
 #define UNCORE_ENABLE UNCORE_BIT(22)
+#define UNCORE_EX_SWITCH 0xc00u /* the MSR of UPMU_UNCORE_SWITCH_28 */
 
 enum {
     /* box control; its gates are bits of its shadow from bit 32 on, which the register does not have */
@@ -166,7 +167,7 @@ static void set_gate(const struct upmu_unit_type *type, struct upmu_counter *cou
         if (fixed)
             counter->gate_bit = type->quirks & UPMU_UNCORE_FIXED_GATE_31 ? 31 : 32;
         else
-            counter->gate_bit = (uint8_t)(type->quirks & UPMU_UNCORE_GATE_28 ? 28 : i);
+            counter->gate_bit = (uint8_t)i;
         break;
     default:
         counter->gate_bit = (uint8_t)(32 + i);
@@ -272,8 +273,9 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
         (void)add_row(out, type->filter[i],
                       type->quirks & UPMU_UNCORE_SECOND_FILTERS ? UNCORE_CLASS_FILTER_SECOND : UNCORE_CLASS_FILTER,
                       UPMU_NO_COUNTER, UNCORE_NAME_FILTER + 8 * i);
-    if (type->quirks & UPMU_UNCORE_ABSOLUTE)
-        (void)add_row(out, type->control, UNCORE_CLASS_SWITCH, UPMU_NO_COUNTER, UNCORE_NAME_SWITCH);
+    if (type->quirks & (UPMU_UNCORE_ABSOLUTE | UPMU_UNCORE_SWITCH_28))
+        (void)add_row(out, type->quirks & UPMU_UNCORE_ABSOLUTE ? type->control : UNCORE_EX_SWITCH, UNCORE_CLASS_SWITCH,
+                      UPMU_NO_COUNTER, UNCORE_NAME_SWITCH);
 }
 
 bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart)

@@ -173,17 +173,26 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
 /*
  * Return the value that a counter gets when it has stored a record. In general its overflow only arms the counter, and
  * the record is that of the next event: 1, because this event has been counted (SDM 18.4.4). 0: a counter without a
- * shadow, which stores the record of the event that overflows it. With the baseline (PERF_CAPABILITIES[14]) this is
- * fixed counter 0 and, from format 5 on, general counter 0. Without the baseline it is general counter 1 with
- * INST_RETIRED.PREC_DIST, from Sandy Bridge to Skylake.
+ * shadow, which stores the record of the event that overflows it. These are fixed counter 0; general counter 0 from
+ * format 5 on, and on Goldmont Plus and Tremont; general counter 1 of E-cores from Crestmont on, and from Sandy Bridge
+ * to Skylake with INST_RETIRED.PREC_DIST (Linux arch/x86/events/intel/core.c glp_, tnt_, cmt_, glc_ and
+ * icl_get_event_constraints).
  */
 static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter)
 {
     const uint64_t shadowed = UINT64_C(1) << UPMU_X86_RULES_NHM | UINT64_C(1) << UPMU_X86_RULES_WSM;
+    const uint64_t first = UINT64_C(1) << UPMU_X86_RULES_GLP | UINT64_C(1) << UPMU_X86_RULES_TNT;
+    const uint64_t second = UINT64_C(1) << UPMU_X86_RULES_CMT | UINT64_C(1) << UPMU_X86_RULES_SKT |
+                            UINT64_C(1) << UPMU_X86_RULES_DKT | UINT64_C(1) << UPMU_X86_RULES_AWF;
+    uint64_t model = upmu_x86_core_rules(pmu);
 
+    if (!counter)
+        return (pmu->record_capabilities >> 8 & 0xfu) < 5 && !(model & first);
+    if (counter != 1)
+        return counter != UPMU_FIXED_COUNTER(0);
     if (pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE)
-        return counter != UPMU_FIXED_COUNTER(0) && (counter || (pmu->record_capabilities >> 8 & 0xfu) < 5);
-    return counter != 1 || (event->config & UPMU_X86_CODE) != 0x01c0 || (upmu_x86_core_rules(pmu) & shadowed);
+        return !(model & second);
+    return (event->config & UPMU_X86_CODE) != 0x01c0 || (model & shadowed);
 }
 
 /*

@@ -7,6 +7,7 @@
  * lbr_pt_coexist), asm/perf_event.h (leaf 1Ch), asm/msr-index.h.
  */
 #include "backends/x86_core/x86_core.h"
+#include "backends/x86_core/x86_core_registers.h"
 #include "core/util/bits.h"
 
 #if UPMU_BACKEND_X86_CORE && UPMU_BRANCHES
@@ -16,6 +17,9 @@
 #define MSR_LBR_TOS 0x1C9u
 #define MSR_LBR_CTL 0x14CEu
 #define MSR_LBR_DEPTH 0x14CFu
+
+/* From this version on an interrupt freezes the stack by a status bit (Linux core.c, intel_pmu_lbr_enable). */
+#define STREAMLINED_VERSION 4u
 
 /*
  * Bits of LBR_SELECT, which keep branches out: 0 kernel, 1 user, 2 Jcc, 3 call, 4 indirect call, 5 return, 6 indirect
@@ -106,6 +110,10 @@ static void use_stack(struct upmu_pmu *pmu, const struct branch_model *model, un
     pmu->branch_depth = (uint8_t)depth;
     pmu->branch_format = (uint8_t)format;
     pmu->branch_filters = (uint16_t)filters;
+    if (UPMU_BRANCH_SAMPLES && (pmu->capabilities & UPMU_PMU_DEBUGCTL)) {
+        pmu->freeze_row = UPMU_X86_ROW_DEBUGCTL;
+        pmu->branch_freeze = pmu->version < STREAMLINED_VERSION ? UPMU_BRANCH_FREEZE_CLEARS : UPMU_BRANCH_FREEZE_STATUS;
+    }
 }
 
 /*

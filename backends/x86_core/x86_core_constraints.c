@@ -218,6 +218,9 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
     counters = counters_at(pmu, event, counters);
+    /* Where there is AnyThread: bit 2 of the slots counter's nibble is METRICS_CLEAR_EN. */
+    if ((event->config & UPMU_X86_SELECT_ANY) && (pmu->capabilities & UPMU_PMU_ANYTHREAD))
+        counters &= ~UPMU_BIT32(UPMU_X86_SLOTS);
     /* Checkpointed counting (in_txcp) works on counter 2 alone, and not with `any` (both hyper-threads). */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);

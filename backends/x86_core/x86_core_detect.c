@@ -101,9 +101,10 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const s
     if (i >= UPMU_X86_METRIC(0)) {
         counter->width = counter->write_bits = 64;
     } else if (i >= UPMU_FIXED_COUNTER(0)) {
+        bool any = i != UPMU_X86_SLOTS && (shape->capabilities & UPMU_PMU_ANYTHREAD);
+
         counter->width = counter->write_bits = shape->fixed_width;
-        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
-                                                 << (4u * (i - UPMU_FIXED_COUNTER(0)));
+        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(any ? 0xf : 0xb) << (4u * (i - UPMU_FIXED_COUNTER(0)));
     } else if (pmu->capabilities & UPMU_PMU_FULL_WRITE) {
         counter->write_bits = shape->general_width;
         if (shape->version < 6)
@@ -386,6 +387,7 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
+    shape->by_index = (capabilities >> 8 & 0xfu) == 0xfu;
 }
 
 /*
@@ -479,7 +481,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     build_pmu(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
-    if (shape.version >= 2 && writes_records(detection)) {
+    if (shape.version >= 2 && !shape.by_index && writes_records(detection)) {
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
 #if UPMU_PRECISE
         note_records(detection, shape.perf_capabilities, out_pmu);

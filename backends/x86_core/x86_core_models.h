@@ -23,6 +23,7 @@ struct shape {
     uint32_t capabilities; /* bits of upmu_pmu.capabilities, besides those that follow from the version */
     uint64_t select;       /* select bits that exist, besides those that all PMUs have */
     bool metrics;
+    bool by_index;         /* architectural records (format 15): there is no IA32_PEBS_ENABLE */
     uint8_t branch_format; /* PERF_CAPABILITIES[5:0], or UPMU_X86_NO_FORMAT */
 #if UPMU_PRECISE
     uint64_t perf_capabilities; /* PERF_CAPABILITIES; 0 if the CPU has no such register */

@@ -115,13 +115,24 @@ unsigned upmu_p4_thread(const struct upmu_detection *detection)
     return detection->leaf1[1] >> 24 & (core_threads(detection) - 1u) & 1u;
 }
 
+/*
+ * Does the CPU hide its number of cores (leaf 4), and could be of either kind: two cores, or two hyper-threads of one?
+ * Bit 22 of IA32_MISC_ENABLE, which a BIOS may set, limits CPUID to leaf 3. Models 4 and 6 have parts of both kinds. A
+ * core that is taken for a hyper-thread would count nothing.
+ */
+static bool hides_cores(const struct upmu_detection *detection)
+{
+    return detection->model >= 4 && detection->leaf0[0] < 4 && (detection->leaf1[3] & CPUID_HTT) &&
+           (detection->leaf1[1] >> 16 & 0xffu) == 2;
+}
+
 bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
 {
     uint64_t enable;
 
     /* "GenuineIntel", as EBX, ECX and EDX of leaf 0 have it */
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
-        !titles[detection->model][0])
+        !titles[detection->model][0] || hides_cores(detection))
         return false;
     /* Under a hypervisor a CPU of family 15 may have no PMU: bit 7 is clear, or the read of the register faults. */
     if (!detection->rdmsr(detection->context, MISC_ENABLE, true, &enable) || !(enable & MISC_ENABLE_PERFMON))

@@ -10,6 +10,7 @@
 #include "core/engine/count.h"
 #include "core/engine/session_core.h"
 #include <upmu/abi.h>
+#include <upmu/branches.h>
 #include <upmu/world.h>
 
 struct upmu_cpu *upmu_machine_this_cpu(const struct upmu_machine *machine)
@@ -40,6 +41,16 @@ bool upmu_machine_has_pmi(const struct upmu_machine *machine)
 {
     return port_has_pmi(machine->port);
 }
+
+#if UPMU_PRECISE
+
+uint64_t upmu_branch_flags(uint64_t info)
+{
+    return (info & UPMU_BRANCH_INFO_MISPREDICTED ? 1u : 2u) | (info & UPMU_BRANCH_INFO_TRANSACTION ? 4u : 0) |
+           (info & UPMU_BRANCH_INFO_ABORT ? 8u : 0) | (info & UPMU_BRANCH_INFO_CYCLES) << 4 | (info >> 52 & 3u) << 24;
+}
+
+#endif
 
 #if UPMU_WORLDS
 

@@ -160,7 +160,8 @@ bool upmu_count_due(struct upmu_tally *tally)
     if (!upmu_tally_samples(tally) || tally->total < tally->due)
         return false;
     if (upmu_tally_is_precise(tally)) {
-        if (!upmu_tally_is_recorded(tally))
+        /* The counter of a throttled event does not overflow: no record is to come, and the sample is lost. */
+        if (!upmu_tally_is_recorded(tally) && !tally->throttled)
             return false;
         upmu_tally_record(tally, false);
     }

@@ -8,16 +8,22 @@
  *                                  sampling units,    pages for user mode     formats, messages
  *                                  branch records,
  *                                  records (drain)
- * interrupt, at its begin          take a sample
+ * interrupt, at its begin          take a sample; stop
+ *                                  the branch stack
+ * interrupt, status read           (branches) frozen?
  * interrupt, counters closed       (drain) take
+ * interrupt, samples stored        (branches) record
  * interrupt, counters loaded                          write again
  * plan, counters closed            (drain) take
- * plan, before counters open       (drain) begin
+ * plan, before counters open       (drain) begin;
+ *                                  (branches) begin
  * counter gets an event                               its former value is hidden
+ * another thread runs              (branches) clear
  * local call, at its end                              write
  * CPU comes, or wakes up           (wakes) set up     right to read unknown
  * registers may have changed       (drain) set up
- * entry or exit of a guest         (drain) switch
+ * entry or exit of a guest         (drain) switch;
+ *                                  (branches) stop
  * CPU leaves or sleeps             stop              (leaves) forget readers
  * session leaves its CPU                              closed
  * masked session restarted                                                    may stay masked; unblock
@@ -28,6 +34,7 @@
 
 #include "core/engine/meter.h"
 #include "core/hw/port_call.h"
+#include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/drain.h"
 #include "core/sample/format_core.h"
@@ -36,11 +43,15 @@
 #include "core/sample/user_page.h"
 
 /*
- * At the begin of an interrupt: take the samples of IBS units.  Returns the number of units that had a sample, stored
- * or lost.
+ * At the begin of an interrupt: stop the branch stack, and take the samples of IBS units.  Returns the number of units
+ * that had a sample, stored or lost.
  */
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
+#if UPMU_BRANCH_SAMPLES
+    if (cpu->meter.branches)
+        upmu_branch_samples_interrupt(&cpu->meter);
+#endif
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
 }
 
@@ -55,22 +66,78 @@ static inline void upmu_features_closed(struct upmu_meter *meter, bool of_plan)
 
 /*
  * A plan that is not plain, or a repair, has published what runs, and has not opened its counters yet: let the counters
- * of precise events store records.
+ * of precise events store records, and the branch stack record what the sessions want.
  */
 static inline void upmu_features_opens(struct upmu_meter *meter)
 {
     upmu_records_come(meter);
+#if UPMU_BRANCH_SAMPLES
+    upmu_branch_samples_come(meter);
+#endif
 }
 
-/* Does the status register of an interrupt show that hardware has stored samples into our buffer? */
-static inline bool upmu_features_stored(const struct upmu_meter *meter, uint64_t status)
+/* Does the meter record branches for running sessions? */
+static inline bool upmu_features_branches(const struct upmu_meter *meter)
 {
+#if UPMU_BRANCH_SAMPLES
+    return meter->branches;
+#else
+    (void)meter;
+    return false;
+#endif
+}
+
+/* The samples of an interrupt are stored, or there are none: the branch stack records again. */
+static inline void upmu_features_reported(struct upmu_meter *meter)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (upmu_features_branches(meter))
+        upmu_branch_samples_resume(meter);
+#else
+    (void)meter;
+#endif
+}
+
+/* A handler that interrupted a bracket has left mail, or none: then no samples come, and the stack records again. */
+static inline void upmu_features_mailed(struct upmu_cpu *cpu)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (!cpu->mail.pending)
+        upmu_features_reported(&cpu->meter);
+#else
+    (void)cpu;
+#endif
+}
+
+/* Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one. */
+static inline void upmu_features_switch(struct upmu_cpu *cpu, bool runs)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (!runs)
+        cpu->branches.stale = 1;
+    else
+        upmu_branch_samples_switch(&cpu->meter);
+#else
+    (void)cpu, (void)runs;
+#endif
+}
+
+/*
+ * The status register of an interrupt was read.  Returns whether it shows that hardware has stored samples into our
+ * buffer.
+ */
+static inline bool upmu_features_status(struct upmu_meter *meter, uint64_t status)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (upmu_features_branches(meter))
+        upmu_branch_samples_status(meter, status);
+#endif
     return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
 }
 
 /*
  * A CPU is in the other world from now on (meter->in_guest), and the counters of host sessions are closed: let those of
- * precise events store records in the host alone.
+ * precise events store records, and the branch stack record, in the host alone.
  */
 static inline void upmu_features_cross(struct upmu_meter *meter)
 {
@@ -79,6 +146,10 @@ static inline void upmu_features_cross(struct upmu_meter *meter)
         upmu_records_cross(meter);
 #else
     (void)meter;
+#endif
+#if UPMU_BRANCH_SAMPLES && UPMU_WORLDS
+    if (meter->branches)
+        upmu_branch_samples_cross(meter);
 #endif
 }
 
@@ -131,11 +202,14 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
     if (UPMU_USER_PAGES && cpu->user_reads)
         cpu->user_reads = 2;
     upmu_records_again(&cpu->meter);
+#if UPMU_BRANCH_SAMPLES
+    upmu_branches_again(&cpu->meter);
+#endif
 }
 
 /*
  * Other software may have changed the registers of a CPU or a unit, and no session runs now: set up a CPU's memory for
- * precise records again.
+ * precise records and its branch stack again.
  */
 static inline void upmu_features_again(struct upmu_meter *meter)
 {
@@ -145,11 +219,19 @@ static inline void upmu_features_again(struct upmu_meter *meter)
 #else
     (void)meter;
 #endif
+#if UPMU_BRANCH_SAMPLES
+    if (!upmu_meter_is_unit(meter))
+        upmu_branches_again(meter);
+#endif
 }
 
-/* Does an IBS unit of the CPU run?  Then upmu_cpu_clear() is refused. */
+/* Does an IBS unit of the CPU run, or have sessions its branch stack?  Then upmu_cpu_clear() is refused. */
 static inline bool upmu_features_run(const struct upmu_cpu *cpu)
 {
+#if UPMU_BRANCH_SAMPLES
+    if (cpu->meter.takes_branches)
+        return true;
+#endif
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]);
 }
 
@@ -176,6 +258,9 @@ static inline void upmu_features_end(struct upmu_cpu *cpu)
     /* The bit for threads stays: a program that has read a counter's number in its page may execute RDPMC next. */
     cpu->readers &= UPMU_READS_THREAD;
     upmu_records_forget(cpu);
+#if UPMU_BRANCH_SAMPLES
+    upmu_branches_forget(cpu);
+#endif
 }
 
 /* A session leaves its CPU: take its page out of the CPU's list, and write it.  In a local bracket. */

@@ -47,10 +47,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t framed;  /* counters whose overflow is the reason of the interrupt with `frame` */
-    /*
-     * counters that a handler stopped inside the bracket that reads its mail now; the bracket may have started them
-     * again
-     */
+    /* counters that a handler stopped in the bracket that reads its mail; the bracket may have started them again */
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* those of `passed` for which a sample is due */
@@ -162,8 +159,12 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
     /* The record of a precise event comes with the next event, and is then reported by an interrupt of its own. */
-    if (upmu_tally_is_precise(tally) && !upmu_tally_is_recorded(tally))
-        return;
+    if (upmu_tally_is_precise(tally)) {
+        if (upmu_records_is_armed(meter, counter, value)) /* another counter's record may name this one, too */
+            upmu_tally_record(tally, false);
+        if (!upmu_tally_is_recorded(tally))
+            return;
+    }
     /* With a clock a time is noted: once in a pass is enough.  Without one a number is noted: count each overflow. */
     if (!pass->passed || !port_has_clock(meter->bank.port))
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load of the next period removes the overflow */
@@ -387,7 +388,7 @@ static uint32_t read_status(struct pass *pass)
         pass->expected = true;
         return 0;
     }
-    pass->samples += upmu_features_stored(meter, status);
+    pass->samples += upmu_features_status(meter, status);
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
@@ -460,6 +461,7 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
     if (pass->due)
         report_due(pass);
     acknowledge_overflows(pass, flagged);
+    upmu_features_reported(meter);
     /* acknowledged: until now an interrupt that found the overflows of mail.taken again was answered STALE */
     if (pass->is_mail)
         cpu->mail.taken = 0;
@@ -538,6 +540,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
+    upmu_features_mailed(cpu);
     /*
      * If an interrupt in this bracket was answered HANDLED for the same overflow already, this one is STALE.  The
      * overflow is noted all the same: a counter whose overflow is being taken may have been loaded, and have overflowed

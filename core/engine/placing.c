@@ -253,6 +253,38 @@ static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *
     return false;
 }
 
+/*
+ * May a session that wants branches have them here, and do the sessions beside it want none, or the same?  False: the
+ * refusal is *out_status and session->why.
+ */
+static bool has_branches(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
+                         enum upmu_status *out_status)
+{
+#if UPMU_BRANCH_SAMPLES
+    static const char reason[] = "other sessions record other branches";
+    uint32_t rest = meter->running;
+    uint64_t corunners = 0;
+    bool agree = true;
+
+    *out_status = upmu_branch_samples_check(meter, session);
+    if (*out_status != UPMU_OK)
+        return false;
+    for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
+        corunners += upmu_placed_stamp(upmu_active(other));
+        agree = agree && upmu_branch_samples_agree(session, other);
+    }
+    if (agree)
+        return true;
+    upmu_placed_refuse(meter, upmu_active(session), corunners, false);
+    *out_status = upmu_why_refuse(&session->why, UPMU_ERR_DOES_NOT_FIT, meter->pmu, reason, 0, sizeof reason - 1);
+    UPMU_STORE(session->why.length, 0);
+    return false;
+#else
+    (void)meter, (void)session, (void)mode, (void)out_status;
+    return true;
+#endif
+}
+
 static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
@@ -264,6 +296,8 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     if (UPMU_PRECISE && lacks_memory(meter, upmu_active(session)))
         return upmu_why_hook(&session->why, "upmu_cpu_use_records");
+    if (upmu_session_wants_branches(session) && !has_branches(meter, session, mode, &status))
+        return status;
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
     if (status != UPMU_OK)

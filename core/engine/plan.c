@@ -8,6 +8,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/engine/claims.h"
+#include "core/engine/features.h"
 #include "core/engine/special.h"
 
 void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_after)
@@ -79,6 +80,10 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
     struct upmu_plan *plan = &meter->plan;
     struct upmu_program *program = &set->program;
 
+#if UPMU_BRANCH_SAMPLES
+    if ((program->flags & UPMU_PROGRAM_BRANCHES) && !upmu_branch_samples_join(meter, session))
+        return false;
+#endif
     if (!upmu_plan_has_room(meter, plan->ins, set->counters) ||
         (upmu_meter_domain(meter) && upmu_claims_share_set(meter, set) && !upmu_claims_take_set(meter, set)))
         return false;

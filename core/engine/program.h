@@ -16,10 +16,12 @@
  */
 #define UPMU_PROGRAM_FREE 1u
 #define UPMU_PROGRAM_WRAPS 2u /* the count of at least one event wraps at the width of its counter */
+#define UPMU_PROGRAM_BRANCHES 4u /* samples have branches: no program with this flag has UPMU_PROGRAM_FREE */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow of an event also stores or resets counts of other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* an erratum's sequence is written before any register of the set that differs */
-#define UPMU_PROGRAM_RECORDS 32u /* an event's records have values, parts or an id, or its overflows send messages */
-/* an event is a cascade, a metric or precise, has two counters, its count can fall, or its counter can stand still */
+/* an event's records have values, parts, branches or an id, or its overflows send messages */
+#define UPMU_PROGRAM_RECORDS 32u
+/* an event is a cascade, a metric or precise, has branches, two counters, a count that can fall, or can stand still */
 #define UPMU_PROGRAM_ODD 64u
 #define UPMU_PROGRAM_PRECISE 128u /* an event samples precisely: no program with this flag has UPMU_PROGRAM_FREE */
 

@@ -89,6 +89,25 @@ static inline bool find_record(struct upmu_overflow *overflow)
            upmu_records_sample(overflow, &overflow->cpu->meter);
 }
 
+/*
+ * Give an overflow what its hardware knows besides: of a precise event the record, and branches if the session wants
+ * them.  Returns false if a precise event has no record.  `framed`: the overflow is that of an interrupt with a frame.
+ */
+static inline bool complete_overflow(struct upmu_overflow *overflow, bool framed)
+{
+    if (!find_record(overflow))
+        return false;
+#if UPMU_BRANCH_SAMPLES
+    if (overflow->set->program.flags & UPMU_PROGRAM_BRANCHES)
+        upmu_branch_samples_take(overflow, framed);
+    else
+        overflow->branches = 0;
+#else
+    (void)framed;
+#endif
+    return true;
+}
+
 static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
                             uint64_t now_ns)
 {
@@ -129,7 +148,7 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
     }
     if (UPMU_SETS)
         want_switch(cpu, session, events);
-    if (!find_record(overflow)) {
+    if (!complete_overflow(overflow, frame != NULL)) {
         upmu_active(session)->tally[upmu_bits_lowest(events)].lost++;
     } else if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->long_due |= events;

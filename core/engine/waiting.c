@@ -105,6 +105,15 @@ static bool has_no_room(enum upmu_status status)
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
+/*
+ * Has a CPU no memory for the precise records of a session, or no branch stack for its samples?  A start is refused
+ * then, but a thread that comes to such a CPU runs there, and its session waits.
+ */
+static bool lacks_hook(enum upmu_status status)
+{
+    return UPMU_PRECISE && status == UPMU_ERR_HOOK_MISSING;
+}
+
 void upmu_waiting_end_turns(struct upmu_meter *meter)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++)
@@ -241,7 +250,8 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     if (UPMU_WORLDS && has_no_room(status) && !(session->thread || upmu_session_shares(session)) &&
         recall_counters(meter))
         status = upmu_waiting_try(meter, session, may_move);
-    if (!has_no_room(status) || !(session->thread || upmu_session_shares(session)))
+    if (!(has_no_room(status) && (session->thread || upmu_session_shares(session))) &&
+        !(lacks_hook(status) && session->thread && !may_move))
         return status;
     UPMU_STORE(session->error, UPMU_OK);
 #if UPMU_SHARING

@@ -31,6 +31,8 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
                 (upmu_tally_is_precise(&set->tally[i]) && world != UPMU_WORLD_HOST))
                 return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
         }
+    if (upmu_session_wants_branches(session) && world != UPMU_WORLD_HOST)
+        return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
     session->world = (uint8_t)world;
     return upmu_session_refuse(session, UPMU_OK);
 }

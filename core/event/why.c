@@ -332,8 +332,9 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
         write_event(out, why->pmu, why->culprit[0]);
         upmu_text_string(out, ": ");
     }
-    upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
-                                                               : upmu_status_text(why->status));
+    upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT && !(UPMU_BRANCH_SAMPLES && why->word[0] && !why->length)
+                              ? "no counter can count this"
+                              : upmu_status_text(why->status));
     if (why->status == UPMU_ERR_SYNTAX || why->status == UPMU_ERR_FORMULA ||
         (why->status == UPMU_ERR_NO_SPACE && why->position)) {
         upmu_text_string(out, ", at byte ");

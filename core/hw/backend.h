@@ -116,6 +116,13 @@ enum upmu_branch_format {
 #define UPMU_BRANCH_LACKS_TYPE 0x04u
 #define UPMU_BRANCH_LACKS_COUNTS 0x08u
 
+/* What a performance interrupt does to a branch stack, where the bit of upmu_pmu.freeze_row is set. */
+enum upmu_branch_freeze {
+    UPMU_BRANCH_FREEZE_NONE,   /* nothing: there is no such bit */
+    UPMU_BRANCH_FREEZE_CLEARS, /* the control register's bit that records is cleared (Intel, versions 2 and 3) */
+    UPMU_BRANCH_FREEZE_STATUS  /* status bit 58 is set; the stack records again when that is acknowledged */
+};
+
 /* Bits of upmu_branch_stack.traits, by which kinds of branch stacks differ. */
 #define UPMU_BRANCH_OWN_CONTROL 0x01u   /* `control` is for branch records alone, and has the filter bits, too */
 #define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads of a core share the register `select`: upmu sets no filter */

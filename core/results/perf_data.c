@@ -5,6 +5,7 @@
  * events (struct perf_event_attr); records; two or three features: the events' names, the times of the first and last
  * sample, and, if any sample has branches, that there are branches.
  */
+#include <upmu/abi.h>
 #include <upmu/event.h>
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -112,7 +113,7 @@ static void perf_parts(struct upmu_emit *emit, const struct upmu_results_call *c
         upmu_emit_number(emit, sample->branch.count / 3u, 8);
     for (i = 0; i < sample->branch.count; i++)
         upmu_emit_number(emit,
-                         i % 3u == 2 ? upmu_perf_branch_flags(upmu_log_word(sample->branch, i))
+                         i % 3u == 2 ? upmu_branch_flags(upmu_log_word(sample->branch, i))
                                      : upmu_log_word(sample->branch, i),
                          8);
     if (has_part(call, UPMU_PART_WEIGHT))

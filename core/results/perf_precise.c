@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of precise samples as perf.data has them: where the data was found, how long that took, flags of branches.  A
- * log has the CPU's own words; their meaning depends on the model, of which the log has the name.
+ * Parts of precise samples as perf.data has them: where the data was found, and how long that took.  A log has the
+ * CPU's own words; their meaning depends on the model, of which the log has the name.
  *
  * Sources: Linux 6.12 arch/x86/events/intel/ds.c (codes of the source, bits of the word), intel/core.c (which model has
  * which), include/uapi/linux/perf_event.h.
@@ -185,12 +185,6 @@ uint64_t upmu_overflow_latencies(const struct upmu_overflow *overflow)
                         ? (word >> 32 & 0xffffu) | (word & 0xffffu) << 32
                         : (uint32_t)word;
     return latencies | (has_overflow_part(overflow, UPMU_PART_RETIRE) ? (uint64_t)overflow->retire << 48 : 0);
-}
-
-uint64_t upmu_perf_branch_flags(uint64_t info)
-{
-    return (info & UPMU_BRANCH_INFO_MISPREDICTED ? 1u : 2u) | (info & UPMU_BRANCH_INFO_TRANSACTION ? 4u : 0) |
-           (info & UPMU_BRANCH_INFO_ABORT ? 8u : 0) | (info & UPMU_BRANCH_INFO_CYCLES) << 4 | (info >> 52 & 3u) << 24;
 }
 
 #endif

@@ -5,7 +5,6 @@
 #ifndef UPMU_CORE_PERF_PRECISE_H
 #define UPMU_CORE_PERF_PRECISE_H
 
-#include <upmu/branches.h>
 #include <upmu/results.h>
 
 /*
@@ -19,8 +18,5 @@ uint64_t upmu_perf_source(const struct upmu_log_event *event, uint64_t word);
  * the access to the cache.  Any other event has one.
  */
 uint64_t upmu_perf_weight(const struct upmu_log_event *event, uint64_t word);
-
-/* Return the flags of a perf_branch_entry for upmu_branch.info.  The kind of branch is not among them. */
-uint64_t upmu_perf_branch_flags(uint64_t info);
 
 #endif

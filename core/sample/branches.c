@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The branch stack of a CPU: start and stop it in brackets, read and freeze it in any context.
- *
- * The control register has two writers: a local call, and a read, a freeze or an emergency stop in an NMI that
- * interrupts the call. A stack records while it is started, not frozen and not being read. A read in an NMI leaves the
- * stack on or off as it was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the
- * stack on.
+ * The branch stack of a CPU: start and stop it, or lend it to sessions that sample, in brackets.  The host that starts
+ * it and the sessions that have it exclude each other: the stack has one owner.
  */
 #include <upmu/branches.h>
 
@@ -27,60 +23,12 @@
     (UPMU_BRANCH_ANY | UPMU_BRANCH_CALL | UPMU_BRANCH_IND_CALL | UPMU_BRANCH_RETURN | UPMU_BRANCH_COND |               \
      UPMU_BRANCH_IND_JUMP)
 #define BRANCH_ALWAYS (BRANCH_MODES | UPMU_BRANCH_ANY | UPMU_BRANCH_NO_INFO | UPMU_BRANCH_TAKE)
+#define ALL_BRANCHES (BRANCH_MODES | UPMU_BRANCH_ANY)
 #define KERNEL_FROM UPMU_BIT64(63)
 
 /* The control register of Processor Trace, and its bit that enables the trace: Linux asm/msr-index.h. */
 #define TRACE_CONTROL UINT32_C(0x570)
 #define TRACE_RUNS UINT64_C(1)
-
-struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu)
-{
-    struct upmu_branch_facts facts = {0, 0, 0};
-
-    if (!pmu->branch_stack)
-        return facts;
-    facts.depth = pmu->branch_depth;
-    facts.record = BRANCH_ALWAYS | pmu->branch_filters;
-    facts.info = upmu_branch_info_of((enum upmu_branch_format)pmu->branch_format, pmu->branch_lacks);
-    return facts;
-}
-
-/* ---- On and off ---- */
-
-static bool record_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack)
-{
-    uint64_t value;
-
-    if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
-        return upmu_bank_write_address(bank, stack->control, 0);
-    return upmu_bank_read_address(bank, stack->control, &value) &&
-           (!(value & stack->enable) ||
-            upmu_bank_write_address(bank, stack->control, value & ~(uint64_t)stack->enable));
-}
-
-/*
- * Switch recording on; false: a register faulted. Without UPMU_BRANCH_OWN_CONTROL the control register also has bits of
- * a debugger, which may change them at any time: so the register is read before each write.
- */
-static bool record_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record)
-{
-    uint64_t value = 0;
-
-    if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
-        value = upmu_branch_select(stack, record & bank->pmu->branch_filters);
-    else if (!upmu_bank_read_address(bank, stack->control, &value))
-        return false;
-    return upmu_bank_write_address(bank, stack->control, value | stack->enable);
-}
-
-/* Switch recording on; if an NMI has frozen the stack by then, switch it off again. False: a register faulted. */
-static bool go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit, const struct upmu_branch_stack *stack)
-{
-    bool fine = record_on(bank, stack, unit->record);
-
-    UPMU_BARRIER();
-    return unit->frozen ? record_off(bank, stack) : fine;
-}
 
 /* ---- Start and stop ---- */
 
@@ -89,6 +37,17 @@ struct branches_start {
     uint64_t kernel_from;
     struct upmu_why *why;
 };
+
+/* Is the stack lent to sessions (upmu_cpu_use_branches())? */
+static inline bool is_lent(const struct upmu_branch_unit *unit)
+{
+#if UPMU_BRANCH_SAMPLES
+    return unit->given;
+#else
+    (void)unit;
+    return false;
+#endif
+}
 
 static enum upmu_status refuse_branches(const struct branches_start *start, const struct upmu_pmu *pmu,
                                         enum upmu_status status, const char *reason)
@@ -108,54 +67,10 @@ static enum upmu_status refuse_faulted(const struct branches_start *start, const
     return UPMU_ERR_PORT;
 }
 
-/* Return the address of a register of entry i; `first` is the address of that register of entry 0. */
-static uint32_t entry_at(uint32_t first, const struct upmu_branch_stack *stack, unsigned i)
-{
-    return first + i * stack->step;
-}
-
-/*
- * Return the address, for entry 0, of the register that says whether an entry has a branch. In AMD's entries (step 2)
- * it is the register of the target, in others that of the source, which is then not 0.
- */
-static uint32_t deciding_register(const struct upmu_branch_stack *stack)
-{
-    return stack->step > 1 ? stack->to : stack->from;
-}
-
-static bool clear_stack(struct upmu_bank *bank, const struct upmu_branch_stack *stack)
-{
-    unsigned depth = bank->pmu->branch_depth;
-
-    if (stack->size)
-        return upmu_bank_write_address(bank, stack->size, depth);
-    for (unsigned i = 0; i < depth; i++)
-        if (!upmu_bank_write_address(bank, entry_at(deciding_register(stack), stack, i), 0))
-            return false;
-    return true;
-}
-
-/* Store the number of the newest entry: 0 if the stack has no top register. False: a register faulted. */
-static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *stack, unsigned *out_newest)
-{
-    uint64_t top = 0;
-
-    if (stack->top && !upmu_bank_read_address(bank, stack->top, &top))
-        return false;
-    *out_newest = (unsigned)top & (bank->pmu->branch_depth - 1u);
-    return true;
-}
-
 /* Execute a call and a return, for the stack to record. Calls of the port's hooks may be inline, without a branch. */
 static __attribute__((noinline)) void take_branches(void)
 {
     __asm__ volatile("" ::: "memory");
-}
-
-/* Does the stack have a filter register that is not shared by hyper-threads? A shared one is not used. */
-static bool is_filtered(const struct upmu_branch_stack *stack)
-{
-    return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
 }
 
 /*
@@ -169,13 +84,13 @@ static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     unsigned newest;
     uint64_t control, entry;
 
-    if ((is_filtered(stack) && select && !upmu_bank_write_address(bank, stack->select, 0)) ||
-        !record_on(bank, stack, BRANCH_MODES | UPMU_BRANCH_ANY) ||
+    if ((upmu_branch_is_filtered(stack) && select && !upmu_bank_write_address(bank, stack->select, 0)) ||
+        !upmu_branch_stack_on(bank, stack, BRANCH_MODES | UPMU_BRANCH_ANY) ||
         !upmu_bank_read_address(bank, stack->control, &control))
         return false;
     take_branches();
-    if (!record_off(bank, stack) || !find_newest(bank, stack, &newest) ||
-        !upmu_bank_read_address(bank, entry_at(deciding_register(stack), stack, newest), &entry))
+    if (!upmu_branch_stack_off(bank, stack) || !upmu_branch_stack_newest(bank, stack, &newest) ||
+        !upmu_bank_read_address(bank, upmu_branch_place(stack, newest), &entry))
         return false;
     if (!(control & stack->enable))
         *out_reason = "the bit that lets it record cannot be set";
@@ -243,7 +158,7 @@ static bool restore_stack(struct upmu_meter *meter, const struct upmu_branch_sta
     struct upmu_bank *bank = &meter->bank;
     bool fine = true;
 
-    if (is_filtered(stack))
+    if (upmu_branch_is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
     else if (is_filter_shared(stack))
         fine &= leave_filter(meter, stack);
@@ -253,7 +168,18 @@ static bool restore_stack(struct upmu_meter *meter, const struct upmu_branch_sta
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
         fine &= !unit->control || upmu_bank_write_address(bank, stack->control, unit->control);
     else if (unit->control & stack->enable)
-        fine &= record_on(bank, stack, 0);
+        fine &= upmu_branch_stack_on(bank, stack, 0);
+    return fine;
+}
+
+/* Switch recording off and restore the registers.  False: a register faulted. */
+static bool give_stack_back(struct upmu_meter *meter, const struct upmu_branch_stack *stack)
+{
+    bool fine = upmu_branch_stack_off(&meter->bank, stack) || upmu_branch_stack_off(&meter->bank, stack);
+
+    fine &= restore_stack(meter, stack);
+    UPMU_BARRIER();
+    meter->cpu->branches.ours = 0;
     return fine;
 }
 
@@ -275,7 +201,7 @@ static enum upmu_status look_around(struct upmu_meter *meter, const struct upmu_
     if (trace & TRACE_RUNS)
         return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "Processor Trace runs");
     if (!upmu_bank_read_address(bank, stack->control, &unit->control) ||
-        (is_filtered(stack) && !upmu_bank_read_address(bank, stack->select, &unit->select)) ||
+        (upmu_branch_is_filtered(stack) && !upmu_bank_read_address(bank, stack->select, &unit->select)) ||
         (stack->size && !upmu_bank_read_address(bank, stack->size, &unit->depth)))
         return refuse_faulted(start, bank);
     if (!(start->record & UPMU_BRANCH_TAKE) && (unit->control & stack->enable))
@@ -292,33 +218,33 @@ static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch
 {
     const char *reason = NULL;
 
-    if ((unit->control & stack->enable) && !record_off(bank, stack))
+    if ((unit->control & stack->enable) && !upmu_branch_stack_off(bank, stack))
         return refuse_faulted(start, bank);
     /* All hyper-threads that share the filter register record without a filter. */
     if (unit->select && is_filter_shared(stack) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
-    if (!unit->proven && !(clear_stack(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
+    if (!unit->proven && !(upmu_branch_stack_clear(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
         return refuse_faulted(start, bank);
     if (reason)
         return refuse_branches(start, bank->pmu, UPMU_ERR_UNSUPPORTED, reason);
     unit->proven = 1;
-    if (!clear_stack(bank, stack) ||
-        (is_filtered(stack) && !upmu_bank_write_address(bank, stack->select, upmu_branch_select(stack, start->record))))
+    if (!upmu_branch_stack_clear(bank, stack) ||
+        (upmu_branch_is_filtered(stack) &&
+         !upmu_bank_write_address(bank, stack->select, upmu_branch_select(stack, start->record))))
         return refuse_faulted(start, bank);
     return UPMU_OK;
 }
 
-static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
+/*
+ * Take the stack: look_around(), note the filter, and prepare_stack().  Recording is off afterwards.  After a refusal
+ * the registers are restored.
+ */
+static enum upmu_status take_stack(struct upmu_meter *meter, const struct branches_start *start)
 {
-    const struct branches_start *start = argument;
     const struct upmu_branch_stack *stack = meter->pmu->branch_stack;
     struct upmu_branch_unit *unit = &meter->cpu->branches;
-    struct upmu_bank *bank = &meter->bank;
-    enum upmu_status status;
+    enum upmu_status status = look_around(meter, stack, start);
 
-    if (unit->stack)
-        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "it records already");
-    status = look_around(meter, stack, start);
     if (status != UPMU_OK)
         return status;
     unit->record = (uint16_t)start->record;
@@ -326,20 +252,34 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     unit->frozen = unit->readers = 0;
     unit->ours = 1;
     UPMU_BARRIER();
-    status = prepare_stack(bank, unit, stack, start);
-    if (status == UPMU_OK) {
-        UPMU_BARRIER();
-        unit->stack = stack;
-        UPMU_BARRIER();
-        if (go_on(bank, unit, stack))
-            return UPMU_OK;
-        unit->stack = NULL;
-        status = refuse_faulted(start, bank);
-    }
-    (void)(record_off(bank, stack) || record_off(bank, stack));
-    (void)restore_stack(meter, stack);
+    status = prepare_stack(&meter->bank, unit, stack, start);
+    if (status != UPMU_OK)
+        (void)give_stack_back(meter, stack);
+    return status;
+}
+
+static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
+{
+    const struct branches_start *start = argument;
+    const struct upmu_branch_stack *stack = meter->pmu->branch_stack;
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    enum upmu_status status;
+
+    if (is_lent(unit))
+        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "sessions have it");
+    if (unit->stack)
+        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "it records already");
+    status = take_stack(meter, start);
+    if (status != UPMU_OK)
+        return status;
     UPMU_BARRIER();
-    unit->ours = 0;
+    unit->stack = stack;
+    UPMU_BARRIER();
+    if (upmu_branch_stack_go_on(&meter->bank, unit, stack))
+        return UPMU_OK;
+    unit->stack = NULL;
+    status = refuse_faulted(start, &meter->bank);
+    (void)give_stack_back(meter, stack);
     return status;
 }
 
@@ -347,25 +287,147 @@ static enum upmu_status stop_stack(struct upmu_meter *meter, void *unused)
 {
     struct upmu_branch_unit *unit = &meter->cpu->branches;
     const struct upmu_branch_stack *stack = unit->stack;
-    bool fine;
 
     (void)unused;
-    if (!stack)
+    if (!stack || is_lent(unit))
         return UPMU_OK;
     unit->stack = NULL;
     UPMU_BARRIER();
-    fine = record_off(&meter->bank, stack) || record_off(&meter->bank, stack);
-    fine &= restore_stack(meter, stack);
+    return give_stack_back(meter, stack) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+/* ---- Lent to sessions ---- */
+
+#if UPMU_BRANCH_SAMPLES
+
+/* The bit of DEBUGCTL, Intel's and AMD's, with which an interrupt freezes the stack: Linux asm/msr-index.h. */
+#define FREEZE_BIT UPMU_BIT64(11)
+
+/* Let interrupts freeze the stack from now on, or no more, where the hardware can.  False: the register faulted. */
+static bool set_freeze(struct upmu_meter *meter, bool freezes)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    return pmu->branch_freeze == UPMU_BRANCH_FREEZE_NONE ||
+           upmu_bank_merge(&meter->bank, pmu->freeze_row, FREEZE_BIT, freezes ? FREEZE_BIT : 0, 0);
+}
+
+/* After take_stack(): let sessions have the stack, which is off.  The filter register has the value for all kinds. */
+static enum upmu_status lend_stack(struct upmu_meter *meter, const struct branches_start *start)
+{
+    const struct upmu_branch_stack *stack = meter->pmu->branch_stack;
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+
+    if (!set_freeze(meter, true) && !set_freeze(meter, true)) {
+        enum upmu_status status = refuse_faulted(start, &meter->bank);
+
+        (void)set_freeze(meter, false);
+        (void)give_stack_back(meter, stack);
+        return status;
+    }
+    unit->written = upmu_branch_is_filtered(stack) ? upmu_branch_select(stack, start->record) : 0;
+    unit->halted = unit->stale = unit->taken = 0;
+    meter->takes_branches = 1;
+    return UPMU_OK;
+}
+
+/* Take the stack from sessions, none of which records, and restore the registers.  False: a register faulted. */
+static bool end_loan(struct upmu_meter *meter)
+{
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    bool fine;
+
+    meter->takes_branches = 0;
+    meter->branches = 0;
+    unit->stack = NULL;
     UPMU_BARRIER();
-    unit->ours = 0;
+    if (!unit->ours)
+        return true;
+    fine = set_freeze(meter, false) || set_freeze(meter, false);
+    return give_stack_back(meter, meter->pmu->branch_stack) && fine;
+}
+
+static enum upmu_status begin_use(struct upmu_meter *meter, void *argument)
+{
+    const struct branches_start *start = argument;
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    enum upmu_status status;
+
+    if (unit->given)
+        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "sessions have it");
+    if (unit->stack)
+        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "it records already");
+    status = take_stack(meter, start);
+    if (status == UPMU_OK)
+        status = lend_stack(meter, start);
+    if (status != UPMU_OK)
+        return status;
+    unit->given = 1;
+    unit->take = (start->record & UPMU_BRANCH_TAKE) != 0;
+    __atomic_fetch_add(&meter->machine->branch_cpus, 1, __ATOMIC_RELAXED);
+    return UPMU_OK;
+}
+
+static enum upmu_status end_use(struct upmu_meter *meter, void *argument)
+{
+    bool fine;
+
+    if (meter->branches)
+        return refuse_branches(argument, meter->pmu, UPMU_ERR_STATE, "sessions record branches");
+    if (!meter->cpu->branches.given)
+        return UPMU_OK;
+    fine = end_loan(meter);
+    upmu_branches_forget(meter->cpu);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
+
+void upmu_branches_again(struct upmu_meter *meter)
+{
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+    struct branches_start start = {ALL_BRANCHES, unit->kernel_from, NULL};
+    bool fine;
+
+    if (!unit->given)
+        return;
+    meter->branches = 0;
+    unit->stack = NULL;
+    UPMU_BARRIER();
+    start.record |= unit->take ? UPMU_BRANCH_TAKE : 0;
+    /* The values that were found at the first time stay those to restore, unless a sleep has restored them. */
+    fine = !unit->ours || upmu_branch_stack_off(&meter->bank, meter->pmu->branch_stack);
+    fine = fine && (unit->ours ? prepare_stack(&meter->bank, unit, meter->pmu->branch_stack, &start)
+                               : take_stack(meter, &start)) == UPMU_OK;
+    if (!fine || lend_stack(meter, &start) != UPMU_OK) {
+        meter->takes_branches = 0;
+        upmu_meter_log(meter, "upmu: samples have no branches: other software has the branch stack, or a fault");
+    }
+}
+
+void upmu_branches_forget(struct upmu_cpu *cpu)
+{
+    if (!cpu->branches.given)
+        return;
+    cpu->branches.given = 0;
+    __atomic_fetch_sub(&cpu->meter.machine->branch_cpus, 1, __ATOMIC_RELAXED);
+}
+
+#else
+
+static inline bool end_loan(struct upmu_meter *meter)
+{
+    (void)meter;
+    return true;
+}
+
+#endif
 
 bool upmu_branches_end(struct upmu_meter *meter)
 {
     meter->cpu->branches.proven = 0;
-    return stop_stack(meter, NULL) == UPMU_OK;
+    return is_lent(&meter->cpu->branches) ? end_loan(meter) : stop_stack(meter, NULL) == UPMU_OK;
 }
+
+/* ---- Public calls ---- */
 
 /* Complete a filter (UPMU_BRANCH_… bits): all modes if no mode is named, all kinds of branches if no kind is named. */
 static uint32_t whole_record(uint32_t record)
@@ -373,29 +435,51 @@ static uint32_t whole_record(uint32_t record)
     return record | (record & BRANCH_MODES ? 0 : BRANCH_MODES) | (record & BRANCH_KINDS ? 0 : UPMU_BRANCH_ANY);
 }
 
+/*
+ * Check what a start, or a loan to sessions, needs besides a bracket.  Bits of start->record that are not in `allowed`
+ * are unknown ones.
+ */
+static enum upmu_status check_start(const struct upmu_cpu *cpu, const struct branches_start *start, uint32_t allowed)
+{
+    const struct upmu_pmu *pmu = cpu->meter.pmu;
+
+    upmu_why_clear(start->why);
+    if (!cpu->meter.live || !pmu)
+        return refuse_branches(start, NULL, UPMU_ERR_NO_PMU, NULL);
+    if (start->record & ~allowed)
+        return refuse_branches(start, pmu, UPMU_ERR_INVALID, NULL);
+    if (!pmu->branch_stack)
+        return refuse_branches(start, pmu, UPMU_ERR_UNSUPPORTED,
+                               pmu->no_branches ? pmu->no_branches : "no branch records");
+    if ((pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.bank.port->msr_faults_are_safe)
+        return refuse_branches(start, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
+    if (start->record & ~upmu_branches_facts(pmu).record)
+        return refuse_branches(start, pmu, UPMU_ERR_UNSUPPORTED, "it cannot record this kind alone");
+    return UPMU_OK;
+}
+
+/* Note in the reason of a start a status that the bracket has given.  Returns that status. */
+static enum upmu_status note_start(const struct upmu_cpu *cpu, const struct branches_start *start,
+                                   enum upmu_status status)
+{
+    if (start->why && status != start->why->status)
+        (void)refuse_branches(start, cpu->meter.pmu, status, NULL);
+    return status;
+}
+
+static uint64_t kernel_begin(const struct upmu_branch_filter *filter)
+{
+    return filter->kernel_from ? filter->kernel_from : KERNEL_FROM;
+}
+
 enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_branch_filter *filter,
                                      struct upmu_why *why)
 {
-    const struct upmu_pmu *pmu = cpu->meter.pmu;
-    struct branches_start start = {whole_record(filter->record),
-                                   filter->kernel_from ? filter->kernel_from : KERNEL_FROM, why};
-    enum upmu_status status;
+    struct branches_start start = {whole_record(filter->record), kernel_begin(filter), why};
+    enum upmu_status status = check_start(cpu, &start, BRANCH_ALWAYS | BRANCH_KINDS);
 
-    upmu_why_clear(why);
-    if (!cpu->meter.live || !pmu)
-        return refuse_branches(&start, NULL, UPMU_ERR_NO_PMU, NULL);
-    if (start.record & ~(uint32_t)(BRANCH_ALWAYS | BRANCH_KINDS))
-        return refuse_branches(&start, pmu, UPMU_ERR_INVALID, NULL);
-    if (!pmu->branch_stack)
-        return refuse_branches(&start, pmu, UPMU_ERR_UNSUPPORTED,
-                               pmu->no_branches ? pmu->no_branches : "no branch records");
-    if ((pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.bank.port->msr_faults_are_safe)
-        return refuse_branches(&start, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
-    if (start.record & ~upmu_branches_facts(pmu).record)
-        return refuse_branches(&start, pmu, UPMU_ERR_UNSUPPORTED, "it cannot record this kind alone");
-    status = upmu_bracket_run(&cpu->meter, start_stack, &start);
-    if (why && status != why->status)
-        (void)refuse_branches(&start, pmu, status, NULL);
+    if (status == UPMU_OK)
+        status = note_start(cpu, &start, upmu_bracket_run(&cpu->meter, start_stack, &start));
     return status;
 }
 
@@ -404,102 +488,27 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
     return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, stop_stack, NULL) : UPMU_ERR_NO_PMU;
 }
 
-/* ---- Calls in any context ---- */
+#if UPMU_BRANCH_SAMPLES
 
-/*
- * Read the entries of a stack that is off, and store in `out` those branches that the filter's modes want, the newest
- * first. Returns false if a register faulted. Other branches are not written to `out` even for a moment, because a
- * program may be able to read that memory.
- */
-static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
-                         const struct upmu_branch_stack *stack, struct upmu_branch *out, unsigned room,
-                         unsigned *out_count)
+enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use,
+                                       struct upmu_why *why)
 {
-    const enum upmu_branch_format format = (enum upmu_branch_format)bank->pmu->branch_format;
-    const unsigned depth = bank->pmu->branch_depth, record = unit->record;
-    const bool plain = record & UPMU_BRANCH_NO_INFO, info = stack->info && !plain;
-    const uint64_t known = plain ? 0 : upmu_branch_info_of(format, bank->pmu->branch_lacks);
-    const struct upmu_port *port = bank->port;
-    struct upmu_branch branch;
-    uint64_t from, to, more = 0;
-    bool fine = true, newer = false;
-    unsigned at, count = 0;
-    uint32_t reads = 0;
+    struct branches_start start = {ALL_BRANCHES, 0, why};
+    enum upmu_status status;
 
-    if (!find_newest(bank, stack, &at))
-        return false;
-    for (unsigned left = depth; left && count < room; left--) {
-        const uint32_t offset = at * stack->step;
-        enum upmu_branch_entry entry;
-
-        fine = upmu_bank_read_next(bank, port, stack->from + offset, &reads, &from) &&
-               upmu_bank_read_next(bank, port, stack->to + offset, &reads, &to) &&
-               (!info || upmu_bank_read_next(bank, port, stack->info + offset, &reads, &more));
-        if (!fine)
-            break;
-        at = stack->top ? (at - 1u) & (depth - 1u) : at + 1u;
-        entry = upmu_branch_decode(format, from, to, more, &branch);
-        if (entry == UPMU_BRANCH_END)
-            break;
-        if (entry == UPMU_BRANCH_SKIP ||
-            ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from))) {
-            newer = false;
-            continue;
-        }
-        /* An aborted transaction makes two entries. The newer one, which has no abort bit, is removed from `out`. */
-        if ((stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT))
-            count -= newer;
-        newer = true;
-        branch.info &= known;
-        out[count++] = branch;
+    if (!use) {
+        status = check_start(cpu, &start, ALL_BRANCHES);
+        return status == UPMU_OK ? note_start(cpu, &start, upmu_bracket_run(&cpu->meter, end_use, &start)) : status;
     }
-    bank->accesses.reads += reads;
-    *out_count = count;
-    return fine;
+    start.record |= use->record;
+    start.kernel_from = kernel_begin(use);
+    status = check_start(cpu, &start, use->record & ALL_BRANCHES ? 0 : ALL_BRANCHES | UPMU_BRANCH_TAKE);
+    if (status == UPMU_OK)
+        status = note_start(cpu, &start, upmu_bracket_run(&cpu->meter, begin_use, &start));
+    return status;
 }
 
-enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *out, unsigned room, unsigned *out_count)
-{
-    struct upmu_branch_unit *unit = &cpu->branches;
-    const struct upmu_branch_stack *stack = unit->stack;
-    struct upmu_bank *bank = &cpu->meter.bank;
-    bool fine;
-
-    *out_count = 0;
-    if (!stack)
-        return UPMU_ERR_STATE;
-    unit->readers++;
-    UPMU_BARRIER();
-    fine = record_off(bank, stack) && read_entries(bank, unit, stack, out, room, out_count);
-    UPMU_BARRIER();
-    unit->readers--;
-    UPMU_BARRIER();
-    if (!unit->readers && !unit->frozen)
-        fine &= go_on(bank, unit, stack);
-    return fine ? UPMU_OK : UPMU_ERR_PORT;
-}
-
-enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
-{
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
-
-    if (!stack)
-        return UPMU_ERR_STATE;
-    cpu->branches.frozen = 1;
-    UPMU_BARRIER();
-    return record_off(&cpu->meter.bank, stack) ? UPMU_OK : UPMU_ERR_PORT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
-{
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
-
-    if (!stack)
-        return UPMU_ERR_STATE;
-    cpu->branches.frozen = 0;
-    UPMU_BARRIER();
-    return cpu->branches.readers || go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
-}
+#endif
 
 /*
  * `ours` says if the library has written the stack's registers: `stack` is NULL during parts of a start or a stop, in
@@ -515,17 +524,15 @@ void upmu_records_emergency(struct upmu_cpu *cpu)
     stack = cpu->meter.pmu->branch_stack;
     cpu->branches.stack = NULL;
     cpu->branches.ours = 0;
+#if UPMU_BRANCH_SAMPLES
+    cpu->meter.branches = 0;
+    cpu->meter.takes_branches = 0;
+#endif
     (void)upmu_bank_write_address(&cpu->meter.bank, stack->control,
                                   cpu->branches.control & stack->kept & ~(uint64_t)stack->enable);
 }
 
 #else
-
-struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu)
-{
-    (void)pmu;
-    return (struct upmu_branch_facts){0, 0, 0};
-}
 
 enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_branch_filter *filter,
                                      struct upmu_why *why)
@@ -535,25 +542,6 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
 }
 
 enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *out, unsigned room, unsigned *out_count)
-{
-    (void)cpu, (void)out, (void)room;
-    *out_count = 0;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
     (void)cpu;
     return UPMU_ERR_COMPILED_OUT;

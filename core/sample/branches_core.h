@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch records: decode an entry of a branch stack, compute a filter, and stop the stack when its CPU is taken out of
- * the machine or suspended.
+ * Branch records: decode an entry of a branch stack, compute a filter, access the registers of a stack, and stop the
+ * stack when its CPU is taken out of the machine or suspended.
  */
 #ifndef UPMU_CORE_BRANCHES_CORE_H
 #define UPMU_CORE_BRANCHES_CORE_H
@@ -44,9 +44,49 @@ bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, ui
 uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record);
 
 /*
- * Stop the branch stack of a CPU that is taken out of the machine or suspended, if it was started, restore its
- * registers, and forget that it was proved to work. Returns false if a register faulted. Context: a bracket on this
- * CPU.
+ * Return the address of the register of entry i that says whether the entry has a branch.  In AMD's entries (step 2) it
+ * is that of the target, in others that of the source, which is then not 0.
+ */
+static inline uint32_t upmu_branch_place(const struct upmu_branch_stack *stack, unsigned i)
+{
+    return (stack->step > 1 ? stack->to : stack->from) + i * stack->step;
+}
+
+/* Does the stack have a filter register that is not shared by hyper-threads?  A shared one is not used. */
+static inline bool upmu_branch_is_filtered(const struct upmu_branch_stack *stack)
+{
+    return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
+}
+
+/*
+ * Switch recording off or on.  `record`: the filter, for a stack whose control register has it.  Returns false if a
+ * register faulted.  Context: any.
+ */
+bool upmu_branch_stack_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack);
+bool upmu_branch_stack_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record);
+
+/* Switch recording on; if an NMI has frozen the stack by then, switch it off again.  False: a register faulted. */
+bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
+                             const struct upmu_branch_stack *stack);
+
+/* Clear the entries of a stack that is off.  Returns false if a register faulted. */
+bool upmu_branch_stack_clear(struct upmu_bank *bank, const struct upmu_branch_stack *stack);
+
+/* Store the number of the newest entry: 0 if the stack has no top register.  Returns false if a register faulted. */
+bool upmu_branch_stack_newest(struct upmu_bank *bank, const struct upmu_branch_stack *stack, unsigned *out_newest);
+
+/*
+ * Read the entries of a stack that is off, and store in `out` those branches that the modes of unit->record want, the
+ * newest first.  Returns false if a register faulted; *out_count is unchanged then, or the number of branches before.
+ */
+bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
+                               const struct upmu_branch_stack *stack, struct upmu_branch *out, unsigned room,
+                               unsigned *out_count);
+
+/*
+ * Stop the branch stack of a CPU that is taken out of the machine or suspended, if it was started or lent to sessions,
+ * restore its registers, and forget that it was proved to work. Returns false if a register faulted. Context: a bracket
+ * on this CPU.
  */
 bool upmu_branches_end(struct upmu_meter *meter);
 
@@ -57,6 +97,23 @@ static inline bool upmu_branches_end(struct upmu_meter *meter)
     (void)meter;
     return true;
 }
+
+#endif
+
+#if UPMU_BRANCH_SAMPLES
+
+/* Values of upmu_branch_unit.halted, beside 0. */
+#define UPMU_BRANCH_FROZEN 1u /* the status bit has stopped recording: its acknowledgement ends that */
+#define UPMU_BRANCH_OFF 2u    /* the enable bit is off, too, or may be */
+
+/*
+ * Registers were lost in a sleep, or other software may have changed them, and no session runs: let sessions have the
+ * stack again, if it is lent to them.  Context: a bracket on this CPU.
+ */
+void upmu_branches_again(struct upmu_meter *meter);
+
+/* A CPU has left: its stack is not lent to sessions any more. */
+void upmu_branches_forget(struct upmu_cpu *cpu);
 
 #endif
 

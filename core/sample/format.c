@@ -9,6 +9,7 @@
 #include "core/hw/port_call.h"
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
+#include "core/sample/branch_samples.h"
 #include "core/sample/format_core.h"
 #include "core/sample/message_core.h"
 #include "core/sample/ring.h"
@@ -59,25 +60,28 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
     return found;
 }
 
+/*
+ * Does an event ask for parts of precise samples, or its session for branches?  Then each of its samples has a record
+ * of its own.
+ */
+static inline bool has_parts(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
+{
+#if UPMU_PRECISE
+    return sampling->parts || upmu_session_wants_branches(overflow->session);
+#else
+    (void)overflow, (void)sampling;
+    return false;
+#endif
+}
+
 /* Store the record of one event, which has an extension. */
 static bool put_extended(const struct upmu_overflow *overflow, const struct upmu_kept *sampling)
 {
 #if UPMU_PRECISE
-    if (sampling->parts && overflow->session->ring.buffer)
+    if (has_parts(overflow, sampling) && overflow->session->ring.buffer)
         return upmu_ring_put_parts(overflow, sampling);
 #endif
     return put_record(overflow, UPMU_BIT32(overflow->event), sampling);
-}
-
-/* Does an event ask for parts of precise samples?  Then each of its samples has a record of its own. */
-static inline bool has_parts(const struct upmu_kept *sampling)
-{
-#if UPMU_PRECISE
-    return sampling->parts;
-#else
-    (void)sampling;
-    return false;
-#endif
 }
 
 /*
@@ -93,7 +97,8 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
         *answer |= format_overflow(session, overflow, overflow->set->tally[overflow->event].notifies) & ~LOST;
         return true;
     }
-    if (!sampling->values && !sampling->event_id && !has_parts(sampling) && !(UPMU_CALLERS && session->callers))
+    if (!sampling->values && !sampling->event_id && !has_parts(overflow, sampling) &&
+        !(UPMU_CALLERS && session->callers))
         return false;
     if (!put_extended(overflow, sampling))
         *answer |= LOST;

@@ -100,6 +100,7 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     status = upmu_records_begin(meter, &reason);
     if (status != UPMU_OK) {
         records->area = NULL;
+        records->buffer = NULL;
         return refuse_records(use, meter->pmu, status, reason);
     }
     __atomic_fetch_add(&meter->machine->record_cpus, 1, __ATOMIC_RELAXED);

@@ -59,6 +59,13 @@ static inline bool upmu_records_ready(const struct upmu_meter *meter)
     return meter->takes_records;
 }
 
+/*
+ * Is a counter with this value between an overflow and its record?  Then the hardware loads it with the next event, and
+ * a load before that would be lost: it has counted since neither the overflow nor a load.  A counter whose record is of
+ * the overflow itself is never in between.
+ */
+bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uint64_t value);
+
 /* An interrupt has closed all precise counters: find which of them have a record, and let the buffer begin anew. */
 void upmu_records_interrupt(struct upmu_meter *meter);
 
@@ -137,6 +144,14 @@ static inline bool upmu_records_sample(struct upmu_overflow *overflow, const str
 static inline void upmu_records_again(struct upmu_meter *meter)
 {
     (void)meter;
+}
+
+static inline bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uint64_t value)
+{
+    (void)meter;
+    (void)counter;
+    (void)value;
+    return false;
 }
 
 static inline void upmu_records_forget(struct upmu_cpu *cpu)

@@ -126,8 +126,8 @@ static void mark_recorded(struct upmu_meter *meter, uint32_t counters)
 
 /*
  * Give a record at place `at` to the events of the counters that it names.  Formats 1 and 2 name all counters that had
- * overflowed, or none; several of them may share the record, and then all were loaded: their events go on without a
- * sample (Linux 6.12 events/intel/ds.c).
+ * overflowed, or none; several of them may share the record: their events go on without a sample (Linux 6.12
+ * events/intel/ds.c).  A counter that is named and still armed stores a record of its own: upmu_records_is_armed().
  */
 static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits, unsigned at)
 {
@@ -244,19 +244,31 @@ void upmu_records_leave(struct upmu_meter *meter)
 }
 
 /*
- * Begin the records of a counter's event: set the value that the counter gets after a record.  Formats 5 and 6 have
- * places for 32 general counters in front of those of fixed ones, older formats places for 8.
+ * Return the place in the area of the value that a counter gets after a record.  Formats 5 and 6 have places for 32
+ * general counters in front of those of fixed ones, older formats places for 8.
  */
+static unsigned place_of_value(const struct upmu_meter *meter, unsigned counter)
+{
+    unsigned general = record_format(meter->pmu) < 5 ? 8 : 32;
+
+    return UPMU_AREA_RESET + (counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0) + general);
+}
+
+bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uint64_t value)
+{
+    return !(value & upmu_bits_ones(meter->pmu->counter[counter].width)) &&
+           meter->cpu->records.area[place_of_value(meter, counter)];
+}
+
+/* Begin the records of a counter's event: set the value that the counter gets after a record. */
 static void begin_records(struct upmu_meter *meter, unsigned counter)
 {
     struct upmu_records *records = &meter->cpu->records;
     const struct upmu_tally *tally = upmu_meter_on(meter, counter);
     const struct upmu_event *event = &upmu_active(meter->slot[counter].session)->event[tally->index];
-    unsigned general = record_format(meter->pmu) < 5 ? 8 : 32;
     uint64_t filled = filled_bytes(records);
 
-    records->area[UPMU_AREA_RESET +
-                  (counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0) + general)] =
+    records->area[place_of_value(meter, counter)] =
         meter->pmu->backend->value_after_record(meter->pmu, event, counter);
     records->since[counter] = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
 }
@@ -354,13 +366,14 @@ uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned n
 
 bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
 {
-    const struct upmu_records *records = &meter->cpu->records;
+    struct upmu_records *records = &meter->cpu->records;
     unsigned event = upmu_bits_lowest(overflow->events);
     unsigned counter = upmu_tally_runs_on(&overflow->set->tally[event]), at;
     struct upmu_precise record;
 
     if (!(records->has >> counter & 1u))
         return false;
+    records->has &= ~UPMU_BIT32(counter); /* a throttled event, which has no record, may be due before the next look */
     at = records->at[counter] * 8u;
     if (upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, records->bytes - at, &record) !=
         UPMU_PRECISE_FINE)
@@ -451,6 +464,12 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
     status = look_at_others(meter, out_reason);
     if (status != UPMU_OK)
         return status;
+    /*
+     * The status bit may be set for records of before, which are not read: of other software, or of a CPU that starts
+     * over.  Each interrupt would be answered HANDLED.
+     */
+    if (!upmu_bank_command(bank, meter->pmu->ack_row, UPMU_STATUS_RECORDS))
+        return UPMU_ERR_PORT;
     set_up_area(records, meter->pmu);
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = 0;
@@ -505,6 +524,10 @@ void upmu_records_forget(struct upmu_cpu *cpu)
     if (!cpu->records.area)
         return;
     cpu->records.area = NULL;
+    cpu->records.buffer = NULL;
+#if UPMU_SAMPLING
+    cpu->overflow.registers = NULL; /* of the last sample, in the buffer */
+#endif
     __atomic_fetch_sub(&cpu->meter.machine->record_cpus, 1, __ATOMIC_RELAXED);
 }
 

@@ -7,6 +7,7 @@
  * the next one does not fit behind the last, a record of kind PAD fills the end of the buffer. Positions are byte
  * offsets; head == tail means empty, so a full ring keeps at least 8 bytes free.
  */
+#include <upmu/branches.h>
 #include <upmu/session.h>
 #include "core/sample/ring.h"
 #include <upmu/precise.h>
@@ -39,7 +40,7 @@ struct record_extension {
 
 /*
  * A record of kind PARTS has this behind its extension, then a word for each of the first four parts that it has, then
- * the registers.  Counts and callers' addresses follow them.
+ * the registers, then three words for each branch.  Counts and callers' addresses follow them.
  */
 struct record_parts {
     uint16_t parts; /* UPMU_PART_... */
@@ -118,7 +119,29 @@ static INSIDE_BOTH void fill_sample(struct upmu_sample *sample, const struct upm
 
 #define SINGLE_PARTS (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION)
 
-/* Return the bytes that the parts of a precise sample take in its record; 0 where it has none. */
+/* Return the number of branches that a sample has. */
+static inline uint32_t branches_held(const struct upmu_overflow *overflow)
+{
+#if UPMU_BRANCH_SAMPLES
+    return overflow->parts & UPMU_PART_BRANCHES ? overflow->branches : 0;
+#else
+    (void)overflow;
+    return 0;
+#endif
+}
+
+/* Store the branches of a sample; `at` is where its record has them. */
+static inline void fill_branches(const struct upmu_overflow *overflow, void *at)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (branches_held(overflow))
+        memcpy(at, overflow->branch, overflow->branches * sizeof *overflow->branch);
+#else
+    (void)overflow, (void)at;
+#endif
+}
+
+/* Return the bytes that the parts of a sample take in its record; 0 where it has none. */
 static uint32_t bytes_of_parts(const struct upmu_overflow *overflow)
 {
     uint32_t words = upmu_bits_count(overflow->parts & SINGLE_PARTS);
@@ -127,10 +150,11 @@ static uint32_t bytes_of_parts(const struct upmu_overflow *overflow)
         return 0;
     if (overflow->parts & UPMU_PART_REGISTERS)
         words += UPMU_RECORD_REGISTERS;
+    words += 3u * branches_held(overflow);
     return (uint32_t)sizeof(struct record_parts) + 8u * words;
 }
 
-/* Store the parts of a precise sample behind its extension, and change the kind of its record. */
+/* Store the parts of a sample behind its extension, and change the kind of its record. */
 static UPMU_APART void fill_parts(struct record_extension *extension, const struct upmu_overflow *overflow,
                                   uint32_t bytes)
 {
@@ -152,6 +176,7 @@ static UPMU_APART void fill_parts(struct record_extension *extension, const stru
         *word++ = overflow->transaction;
     for (unsigned i = 0; i < UPMU_RECORD_REGISTERS && (overflow->parts & UPMU_PART_REGISTERS); i++)
         *word++ = upmu_overflow_register(overflow, i);
+    fill_branches(overflow, word);
 }
 
 /* Let the reader have the parts of a record, which begin at `head`.  Returns their bytes. */
@@ -171,6 +196,12 @@ static uint32_t view_parts(const struct record_parts *head, struct upmu_record *
         out_record->transaction = *word++;
     if (head->parts & UPMU_PART_REGISTERS)
         out_record->registers = word;
+    if (UPMU_BRANCH_SAMPLES && (head->parts & UPMU_PART_BRANCHES)) {
+        word += head->parts & UPMU_PART_REGISTERS ? UPMU_RECORD_REGISTERS : 0;
+        out_record->branch = (const void *)word;
+        out_record->branches = (head->bytes - (unsigned)((const uint8_t *)word - (const uint8_t *)head)) /
+                               (unsigned)sizeof *out_record->branch;
+    }
     return head->bytes;
 }
 

@@ -157,6 +157,19 @@ bool upmu_machine_has_clock(const struct upmu_machine *machine);
 /* Has the machine's port interrupts at overflows (hook pmi_rearm)?  Context: any. */
 bool upmu_machine_has_pmi(const struct upmu_machine *machine);
 
+#if UPMU_BRANCH_SAMPLES
+/*
+ * Return the bits (UPMU_BRANCH_… of upmu/branches.h) that upmu_session_branches() accepts for events of a PMU.  0: the
+ * PMU records no branches, or no CPU lends its stack to sessions.  Context: any.
+ */
+uint32_t upmu_machine_branches(const struct upmu_machine *machine, const struct upmu_pmu *pmu);
+#endif
+
+#if UPMU_PRECISE
+/* Return upmu_branch.info as Linux's perf_branch_entry has it, without the kind of branch.  Context: any. */
+uint64_t upmu_branch_flags(uint64_t info);
+#endif
+
 /*
  * Return upmu_cpu_gate_value() of UPMU_WORLD_GUEST, the value of the enabling register for the entry of a guest; the
  * call disables interrupts meanwhile.  0: the hardware does not change this register at entry and exit

@@ -2,7 +2,8 @@
 /*
  * The branch stack of a CPU: the hardware keeps the last 4 to 64 taken branches in registers, with their source, their
  * target and further facts (upmu_branch.info).  A panic handler or a debugger reads them at any moment.  No session, no
- * interrupt and no memory is needed.
+ * interrupt and no memory is needed.  Or the CPU lends its stack to sessions that sample: then each sample has the
+ * branches that led to it.
  *
  * Intel: LBR from Core 2 on, architectural LBR; AMD: LBR of version 2 (Zen 4 on).  The stack belongs to the host: all
  * threads and processes of a CPU have one stack.  Do not show a program the entries unless the stack was started since
@@ -147,6 +148,48 @@ enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu);
 /* Continue recording after upmu_branches_freeze().  Cost, return values and context: as upmu_branches_freeze(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
+
+/*
+ * Lend the branch stack of the executing CPU to sessions that sample (upmu_session_branches()); `use` NULL: take it
+ * back.  use->record is 0 or UPMU_BRANCH_TAKE, use->kernel_from as for a start.  The stack is tried as by a first
+ * upmu_branches_start(), and then off: it records while sessions that want branches run.  Then upmu_branches_read(),
+ * _freeze() and _resume() work, too; samples that come between a freeze and the resume have no branches.
+ * upmu_branches_start() is refused until the stack is taken back.  upmu_cpu_fini() takes it back.  After a sleep
+ * (upmu_cpu_suspend()) sessions have it again.
+ *
+ * Where the hardware can, an interrupt freezes the stack (bit 11 of IA32_DEBUGCTL), so that samples have no branches of
+ * the host's handler.
+ *
+ * Accesses: those of a first upmu_branches_start(), and 1 W + 1 R; to take it back those of upmu_branches_stop(), and 1
+ * W + 1 R.
+ * `why` may be NULL.
+ * Returns UPMU_OK; UPMU_ERR_STATE (the stack is lent, or was started; other software uses the registers; Processor
+ * Trace runs; or it is taken back while sessions record branches); else as upmu_branches_start().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use,
+                                       struct upmu_why *why);
+
+/*
+ * Choose the branches that the samples of a detached session have: `record` as in upmu_branch_filter, without
+ * UPMU_BRANCH_TAKE; 0, as after upmu_session_init(): none.  Each sampled event then has records of its own, and
+ * upmu_record.branch has the last branches before its overflow (UPMU_PART_BRANCHES in upmu_record.parts); a format of
+ * the host finds them in upmu_overflow.branch.  A sample without a frame of its interrupt has none.
+ *
+ * The session counts in the host alone (UPMU_WORLD_HOST).  On a CPU one filter is in use at a time: sessions with
+ * another one do not fit beside it (UPMU_ERR_DOES_NOT_FIT, or they wait).  Of a session that hides the kernel
+ * (upmu_session_hide_kernel()) UPMU_BRANCH_KERNEL has no effect.  upmu_thread_switch() clears the stack, so that no
+ * sample has branches of another thread.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown bit); UPMU_ERR_NO_PMU (no CPU was ever
+ * initialised); UPMU_ERR_HOOK_MISSING (no CPU lends its stack, upmu_cpu_use_branches()); UPMU_ERR_UNSUPPORTED (the PMU
+ * cannot record this, or the session counts guests; why->word is the reason); UPMU_ERR_COMPILED_OUT.  A start on a CPU
+ * that does not lend its stack is refused with UPMU_ERR_HOOK_MISSING.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_branches(struct upmu_session *session, uint32_t record);
 
 /*
  * End what upmu lets the executing CPU record by itself, before another kernel or a dump takes over: branches, and

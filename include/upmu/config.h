@@ -188,6 +188,11 @@
 #define UPMU_PRECISE (UPMU_BACKEND_X86_CORE && UPMU_SAMPLING)
 #endif
 
+/* Branch records in samples (upmu_session_branches()); needs UPMU_BRANCHES, _PRECISE, _FORMATS.  0: COMPILED_OUT. */
+#ifndef UPMU_BRANCH_SAMPLES
+#define UPMU_BRANCH_SAMPLES (UPMU_BRANCHES && UPMU_PRECISE && UPMU_FORMATS)
+#endif
+
 /* Hybrid sessions (upmu/hybrid.h); needs UPMU_THREADS.  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_HYBRIDS
 #define UPMU_HYBRIDS (UPMU_THREADS && UPMU_IS_FULL)

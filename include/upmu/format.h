@@ -125,7 +125,8 @@ struct upmu_callers {
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers);
 
-/* Parts of a precise sample, one that the hardware itself has stored: bits of upmu_record.parts. */
+/* Parts of a sample: bits of upmu_record.parts.  All but branches are of precise samples, which the hardware itself has
+   stored. */
 #define UPMU_PART_ADDRESS (1u << 0)     /* address: linear address of the data that the instruction accessed */
 #define UPMU_PART_SOURCE (1u << 1)      /* source: the CPU's code of the place where it found the data */
 #define UPMU_PART_WEIGHT (1u << 2)      /* weight: cycles of the access */
@@ -157,8 +158,8 @@ struct upmu_record {
     const uint64_t *frame;  /* return addresses of the callers, the nearest first */
     unsigned frames;        /* number of addresses in `frame` */
 #if UPMU_PRECISE
-    /* Of a precise sample: the parts that its event asks for (upmu/precise.h), or those that a host's own driver has
-       taken, for upmu_log_sample(). */
+    /* The parts that the event of a precise sample asks for (upmu/precise.h), branches of any sample
+       (upmu_session_branches()), or what a host's own driver has taken, for upmu_log_sample(). */
     uint16_t parts;         /* UPMU_PART_…: which of the members below are valid */
     uint16_t retire;
     bool exact;             /* sample->ip is the sampled instruction itself */

@@ -141,7 +141,7 @@ struct upmu_register_table {
 #define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID reports a hypervisor: the PMU may be virtual */
 /* CPUID reported fewer than 3 fixed counters, without a hypervisor; upmu assumes 3 */
 #define UPMU_PMU_FIXED_FLOORED (1u << 7)
-#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits of IA32_DEBUGCTL exist; upmu keeps them clear */
+#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits of IA32_DEBUGCTL exist; upmu clears that of counters */
 /* NetBurst: the handler unmasks its interrupt last, after all overflows are acknowledged */
 #define UPMU_PMU_REARM_LAST (1u << 9)
 /* NetBurst erratum: a stop of a counter can lose the carry from its bit 31 into bit 32 */

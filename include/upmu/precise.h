@@ -37,7 +37,8 @@ extern "C" {
 #define UPMU_SAMPLING_PARTS_SHIFT 16
 #define UPMU_SAMPLING_PARTS(parts) ((uint32_t)(parts) << UPMU_SAMPLING_PARTS_SHIFT)
 
-/* The parts that samples of the library can have; it does not read branches and counters of records yet. */
+/* The parts of records that an event can ask for.  Branches are of the session (upmu_session_branches()), and not read
+   from records; counters of records are not read yet. */
 #define UPMU_RECORD_PARTS                                                                                              \
     (UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT | UPMU_PART_TRANSACTION | UPMU_PART_REGISTERS |           \
      UPMU_PART_RETIRE)
@@ -91,7 +92,7 @@ struct upmu_record_memory {
  * back, too.  In a sleep (upmu_cpu_suspend()) the hardware has no address of it, and the wake-up gives it again.
  * `*memory` is copied.
  *
- * Accesses: 6 W + 7 R at most; to take the memory back 1 W.
+ * Accesses: 7 W + 7 R at most; to take the memory back 1 W.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_INVALID (an address that is not aligned or not canonical, parts that overlap, the size);
  * UPMU_ERR_UNSUPPORTED (no precise records that upmu drives, or a hypervisor drops the registers; why->word has the

@@ -25,7 +25,6 @@ enum upmu_status {
     UPMU_ERR_CONTRADICTION = 7,     /* one field, or the world of a session, is given twice with different values */
     UPMU_ERR_MASK_REQUIRED = 8,     /* no unit mask is given, and the event has no default one */
     UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two unit masks that exclude each other */
-
     /* The machine. */
     UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, one that ignores writes, or one not initialised */
     UPMU_ERR_UNSUPPORTED = 33,  /* the PMU, the port or this version of upmu cannot do what was asked for */
@@ -36,7 +35,6 @@ enum upmu_status {
     UPMU_ERR_LOST_CLAIM = 38,   /* another CPU claimed a shared counter or resource first */
     UPMU_ERR_NO_CPU = 39,       /* no CPU that is initialised can drive the unit */
     UPMU_ERR_NOT_PRECISE = 40,  /* the event has no precise records at this level; why.levels has the possible ones */
-
     /* The caller. */
     UPMU_ERR_VERSION = 64,       /* header, file or log is of another build or version than the library */
     UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one that this call needs */

@@ -441,6 +441,12 @@ struct upmu_sim_burst {
     uint64_t data_source, latency, transaction; /* raw words */
     uint64_t retire;                            /* latency of the retirement, where records have it */
     const uint64_t *registers;                  /* 18: flags, ip, ax, cx, dx, bx, sp, bp, si, di, r8 to r15; NULL: 0 */
+    /*
+     * For branch records: each `branch_step` instructions end with a taken branch, in turn one of the branch_count
+     * branches at `branch`.  0: the burst has no branches that are recorded.
+     */
+    const struct upmu_sim_branch *branch;
+    uint64_t branch_count, branch_step;
 };
 
 /* Kinds of branches. */

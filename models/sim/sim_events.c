@@ -131,10 +131,30 @@ static uint64_t next_cut(struct sim_run *run)
     return cut;
 }
 
-/* Return the number of instructions of the burst that have retired. */
+/* Return the number of instructions of the burst that have retired at a step. */
+static uint64_t sim_retired_at(const struct sim_run *run, uint64_t step)
+{
+    return run->burst->instructions != 0 ? sim_happened(run->burst->instructions, step, run->span) : step;
+}
+
 static uint64_t sim_retired(const struct sim_run *run)
 {
-    return run->burst->instructions != 0 ? sim_happened(run->burst->instructions, run->step, run->span) : run->step;
+    return sim_retired_at(run, run->step);
+}
+
+/* Take the branches of the burst from run->step up to the step `cut`: of many the last ones, as a stack is short. */
+static void take_branches(const struct sim_run *run, uint64_t cut)
+{
+    const struct upmu_sim_burst *burst = run->burst;
+    uint64_t from, to, most = 2u * UPMU_SIM_LBR * burst->branch_count;
+
+    if (burst->branch_step == 0)
+        return;
+    from = upmu_sim_divide(sim_retired(run), burst->branch_step);
+    to = upmu_sim_divide(sim_retired_at(run, cut), burst->branch_step);
+    for (from = to - from > most ? to - most : from; from < to; from++)
+        upmu_sim_branch(run->sim, &burst->branch[from - upmu_sim_divide(from, burst->branch_count) *
+                                                            burst->branch_count]);
 }
 
 /* Return the address of an instruction of the burst, by its number from 0 on. */
@@ -186,6 +206,7 @@ static void run_up_to(struct sim_run *run, uint64_t cut)
     uint64_t ns = burst_ns(run->burst);
 
     sim->now_ns += sim_happened(ns, cut, run->span) - sim_happened(ns, run->step, run->span);
+    take_branches(run, cut); /* before the counting: an overflow at the end of this piece may freeze the records */
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
         if (!sim_concerned(run, cpu))
             continue;

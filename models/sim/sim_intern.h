@@ -379,10 +379,10 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint6
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* Does the CPU have PEBS_ENABLE, and PEBS_DATA_CFG? */
+/* Does the CPU have PEBS_ENABLE, and PEBS_DATA_CFG? Both are for records in the debug store area (formats 0 to 6). */
 static inline bool sim_has_pebs_enable(const struct upmu_sim_profile *profile)
 {
-    return profile->flags & UPMU_SIM_DS && profile->version >= 2;
+    return profile->flags & UPMU_SIM_DS && profile->version >= 2 && SIM_CAP_PEBS_FORMAT(profile->capabilities) != 0xf;
 }
 
 static inline bool sim_has_data_config(const struct upmu_sim_profile *profile)

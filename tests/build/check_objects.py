@@ -22,6 +22,8 @@ PAIRS = [option for option in options.rows() if option.built == "pairs"]
 ALONE = [option for option in options.rows() if option.built == "alone"]
 OPTIONS = [option.name for option in PAIRS]
 NEEDS = {option.name: option.needs for option in PAIRS if option.needs}  # what is refused without another
+# The same, with all options of which the default of such an option is made.
+NEEDS_ALL = {option.name: {option.needs, *re.findall(r"UPMU_\w+", option.default)} & set(OPTIONS) for option in PAIRS if option.needs}
 
 
 def objects(build, folder=""):
@@ -82,7 +84,7 @@ def calls_in_core():
 
 
 # What the engine calls of what is optional (core/engine/features.h).
-OPTIONAL = {"core/sample/" + name for name in ("branches", "format", "ibs", "ibs_handle", "message", "records_handle", "ring",
+OPTIONAL = {"core/sample/" + name for name in ("branch_samples", "branches", "format", "ibs", "ibs_handle", "message", "records_handle", "ring",
                                                "user_page")}
 
 
@@ -277,7 +279,7 @@ def made_by_clang(flags, source, name, others=frozenset()):
 def possible(values):
     """The same, with each option off that needs one that is off."""
     value_of = dict(zip(OPTIONS, values))
-    return [int(value and value_of.get(NEEDS.get(name), 1)) for name, value in value_of.items()]
+    return [int(value and all(value_of[needed] for needed in NEEDS_ALL.get(name, ()))) for name, value in value_of.items()]
 
 
 def chosen(values):
@@ -300,7 +302,7 @@ def in_every_way(together):
     further = itertools.cycle(fours)
     columns = [sets.get(name) or next(further) for name in OPTIONS]
     choices = [possible([int(row in column) for column in columns]) for row in range(9)]
-    off = {(OPTIONS.index(name), OPTIONS.index(needed)) for name, needed in NEEDS.items()}
+    off = {(OPTIONS.index(name), OPTIONS.index(needed)) for name, all_needed in NEEDS_ALL.items() for needed in all_needed}
     missing = {(group, values) for group in itertools.combinations(range(len(OPTIONS)), together)
                for values in itertools.product((0, 1), repeat=together)
                if not any((one, other) in off for one, on in zip(group, values) if on

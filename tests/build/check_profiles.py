@@ -170,7 +170,10 @@ def profiles_change_defaults_only():
         values = prices.option_values("gcc", [option(profile)])
         changed = [name for name in full if name != "UPMU_PROFILE" and values[name] != full[name]]
         complaints += [] if len(changed) > 10 else [f"{profile} changes {changed} alone"]
-        needs = {option.name: [f"-D{option.needs}=1"] for option in prices.table.rows() if option.needs}
+        # An option is refused without that which it needs, and without those of which its default is made.
+        names = {option.name for option in prices.table.rows()} - {"UPMU_PROFILE"}
+        needs = {option.name: [f"-D{name}=1" for name in re.findall(r"UPMU_\w+", option.default) if name in names]
+                 for option in prices.table.rows() if option.needs}
         for name in changed:
             set_to = prices.option_values("gcc", [option(profile), f"-D{name}={full[name]}", *needs.get(name, [])])
             complaints += [] if set_to[name] == full[name] else [f"{profile}: -D{name}={full[name]} has no effect"]

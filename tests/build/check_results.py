@@ -389,6 +389,34 @@ def precise_samples_of_the_model_go_through_perf():
 
 
 @check
+def branches_in_samples_go_through_perf():
+    """`record -b`: what perf shows is a way through the program: each branch begins in the function where the one before ended,
+    behind its target, and the newest leads to the sample's address.  perf report finds branches, too.  Of stacks with cycles
+    of each branch, and of such without."""
+    recorded()
+    complaints = []
+    for cpu, depth, cycles in (("skl", 32, 3), ("haswell_smt", 16, 0), ("sapphirerapids", 32, 3), ("zen4", 16, 0)):
+        tool("record", "--sim", cpu, "-e", "instructions", "-c", "977", "-n", "20000", "-b", "--perf", "perf-data", "--kallsyms",
+             "kallsyms")
+        full = samples = rounds = 0
+        for line in perf("script", "-F", "ip,sym,brstack", data="perf-data").split("\n")[:-1]:
+            row = re.match(r"\s*([0-9a-f]+) (\w+)\s*(.*)", line)
+            entries = re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP])/-/-/(\d+)", row[3])
+            at = int(row[1], 16)
+            for source, target, _, found in entries:
+                if at >> 10 != int(target, 16) >> 10 or (at < int(target, 16) and at >> 10 != 0x1d1400 >> 10):  # run is a loop
+                    complaints.append(f"{cpu}: no way from {target} to {at:x}")
+                at = int(source, 16)
+                rounds += at >> 10 == int(target, 16) >> 10 and int(found) == cycles
+            samples, full = samples + 1, full + (len(entries) == depth)
+        complaints += expect(f"{cpu}: samples with a full stack", full > samples * 0.9 and samples > 50, True)
+        complaints += expect(f"{cpu}: rounds of loops", rounds > samples * depth * 0.8, True)
+        history = perf("report", "--stdio", "--branch-history", "-n", "--percent-limit", "0", data="perf-data")
+        complaints += [] if "no callchain or branch data" not in history else [f"{cpu}: perf report finds no branches"]
+    return complaints
+
+
+@check
 def salvage_has_all_samples_of_a_log_whose_end_a_crash_has_cut():
     recorded()
     with open(os.path.join(WORK, "cut"), "wb") as file:

@@ -56,8 +56,10 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     for (unsigned theme = 0; theme < THEMES; theme++)
         if (theme != THEME_PRECISE)
             s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
-    /* (Not drawn yet: it is asked for, themes=512.  A run without it is what it was before there was such a theme.) */
+    /* (Drawn by itself: a run without it is what it was before there was such a theme.) */
     lots.state = seed * UINT64_C(0xd1342543de82ef95);
+    if (family == &hardware_intel && lots_one_in(&lots, 8))
+        s->themes |= 1u << THEME_PRECISE;
     s->options.no_snapshots = lots_below(&lots, 2);
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
         s->strangers = 0;

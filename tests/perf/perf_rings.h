@@ -21,7 +21,7 @@ struct mapping {
 
 struct record {
     uint32_t type, misc, words; /* words: header included */
-    uint64_t word[64];          /* those after the header */
+    uint64_t word[160];         /* those after the header */
 };
 
 static struct mapping mappings[RINGS];
@@ -87,7 +87,7 @@ static struct upmu_perf_page *page_of(unsigned ring)
 static bool take(unsigned ring)
 {
     struct mapping *mapping = &mappings[ring];
-    uint64_t words[64] = {0};
+    uint64_t words[161] = {0};
 
     if (page_of(ring)->head.whole == mapping->position)
         return false;

@@ -161,6 +161,7 @@ struct cmd {
     struct upmu_cpu own_cpu;
     struct upmu_sim sim;
     struct cmd_interrupts sim_interrupts;
+    bool takes_branches; /* a simulated CPU takes all branches of the workloads' loops, for samples */
     uint32_t jitter;
     const char *about; /* descriptions of events, behind a file of catalogues; NULL: none */
     size_t about_bytes;

@@ -36,6 +36,7 @@
 #define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
 #define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
 #define CMD_OPT_DATA (1u << 23) /* -d */
+#define CMD_OPT_BRANCHES (1u << 24) /* -b */
 #define CMD_OPT_CHILD (1u << 22) /* -- PROGRAM, and options for it, where there are programs (tools/child) */
 
 /* Forms that a log is converted to (cmd_results.c). */
@@ -63,6 +64,7 @@ struct cmd_args {
     bool dry;
     bool callers;
     bool data;
+    bool branches;
     bool salvage;
     const char *class;
     uint64_t interval; /* ms; 0: not given */

@@ -71,14 +71,15 @@ static const struct cmd_command commands[] = {
      "Counters of a core stand still while it halts, those of northbridge events too.\n", CMD_OPT_SIM, 1, 2,
      cmd_keepawake},
     {"record",
-     "[-e LIST] [-c PERIOD] [-g] [-d] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+     "[-e LIST] [-c PERIOD] [-b] [-g] [-d] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
      "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
+     "-b: with the last branches before each sample.\n"
      "-g: with the callers of each sampled address, of a simulated CPU.\n"
      "-d: precise events (EVENT:p, :pp, :ppp; of a simulated CPU) with what their records have of the data: where it\n"
      "is, where it was found, in how many cycles.\n" CMD_HELP_FORMS,
-     CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_DATA | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT |
-         CMD_OPT_LOG | CMD_OPT_FORMS | CMD_OPT_CHILD,
+     CMD_OPT_SIM | CMD_OPT_BRANCHES | CMD_OPT_CALLERS | CMD_OPT_DATA | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK |
+         CMD_OPT_OUT | CMD_OPT_LOG | CMD_OPT_FORMS | CMD_OPT_CHILD,
      0, 1, cmd_record},
     {"branches", "[-n ITERATIONS] [--sim CPU] [WORKLOAD]", "the last branches of a workload, as in a panic",
      "CPUs keep the last 4 to 32 taken branches in registers; newest first, with what the CPU knows of each.\n",
@@ -161,6 +162,7 @@ static const struct cmd_option options[] = {
     {"-I", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, "-I, -w MS", "milliseconds from one line to the next"},
     {"-w", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, NULL, NULL},
     {"-g", CMD_OPT_CALLERS, CMD_VALUE_NONE, "-g", "with callers: stacks"},
+    {"-b", CMD_OPT_BRANCHES, CMD_VALUE_NONE, "-b", "with the last branches before each sample"},
     {"-d", CMD_OPT_DATA, CMD_VALUE_NONE, "-d", "with the data's address, source and latency"},
     {"-p", CMD_OPT_PROCESS, CMD_VALUE_NONE, "-p", "count the workload's thread alone"},
     {"--class", CMD_OPT_CLASS, CMD_VALUE_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
@@ -375,6 +377,8 @@ static bool *flag_of(struct cmd_args *args, unsigned option)
         return &args->process;
     case CMD_OPT_CALLERS:
         return &args->callers;
+    case CMD_OPT_BRANCHES:
+        return &args->branches;
     case CMD_OPT_DATA:
         return &args->data;
     case CMD_OPT_DRY:

@@ -3,6 +3,7 @@
  * record and top: samples of a workload, by function and by address.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/branches.h>
 #include <upmu/cpu.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
@@ -33,7 +34,8 @@ struct record {
     uint64_t before[UPMU_SET_EVENTS];  /* counts when this round of top began */
     const char *counted;               /* events that are counted beside those of `list`; NULL: none */
     unsigned sampled;                  /* events of `list` */
-    bool to_file, to_log, callers, data;
+    bool to_file, to_log, callers, data, branches;
+    bool lent; /* the CPU's branch stack is the session's */
 };
 
 bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user)
@@ -117,6 +119,8 @@ static enum upmu_status record_attach(struct cmd *cmd, struct record *record)
         status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
     if (status == UPMU_OK && record->callers)
         status = upmu_session_callers(&cmd->session, &cmd_work_sim_callers);
+    if (status == UPMU_OK && record->branches) /* a simulated CPU's kernel is the hooks' alone */
+        status = upmu_session_branches(&cmd->session, cmd->simulated ? UPMU_BRANCH_USER : UPMU_BRANCH_ANY);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     return status;
@@ -125,7 +129,9 @@ static enum upmu_status record_attach(struct cmd *cmd, struct record *record)
 /* `beside`: lists of what may be counted beside the samples, the first one that fits is taken; ends with NULL. */
 static int record_open(struct cmd *cmd, struct record *record, const char *const *beside)
 {
+    const struct upmu_branch_filter use = {.record = 0};
     enum upmu_status status;
+    struct upmu_why why;
 
     if (record->period < cmd->pmu->min_period) {
         cmd_error(cmd, "the least period of %s is %U", cmd->pmu->name, cmd->pmu->min_period);
@@ -133,6 +139,10 @@ static int record_open(struct cmd *cmd, struct record *record, const char *const
     }
     if (cmd->simulated)
         cmd_work_sim_records(cmd);
+    cmd->takes_branches = record->branches;
+    if (record->branches && (status = upmu_cpu_use_branches(cmd->cpu, &use, &why)) != UPMU_OK)
+        return cmd_refusal(cmd, status, &why);
+    record->lent = record->branches;
     do {
         record->counted = *beside++;
         status = record_attach(cmd, record);
@@ -353,6 +363,7 @@ static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct r
     record->to_log = cmd_results_wanted(args);
     record->callers = args->callers;
     record->data = args->data;
+    record->branches = args->branches;
     cmd->hot_count = 0;
     cmd->file_bytes = 0;
     return CMD_OK;
@@ -383,6 +394,10 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
         cmd_error(cmd, "-d: what is known of the data is written to --log and --perf; name one");
         return CMD_USAGE;
     }
+    if (record.branches && args->log == NULL && args->form[CMD_PERF] == NULL) {
+        cmd_error(cmd, "-b: branches are written to --log and --perf; name one");
+        return CMD_USAGE;
+    }
     result = cmd_target_open(cmd, args);
     if (result == CMD_OK && record.callers && !cmd->simulated) {
         cmd_error(cmd, "-g: the loops of the workloads keep no frame pointers; callers are simulated only (--sim)");
@@ -401,6 +416,8 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
         if (result == CMD_OK)
             print_record(cmd, &record);
     }
+    if (record.lent)
+        (void)!upmu_cpu_use_branches(cmd->cpu, NULL, NULL);
     if (result == CMD_OK && record.to_file)
         result = write_samples(cmd, &record, args->out);
     if (result == CMD_OK && record.to_log)

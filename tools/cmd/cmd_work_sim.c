@@ -74,17 +74,20 @@ static uint64_t sim_return(unsigned index)
 }
 
 /* The last branches of a phase: run calls the loop, its last two rounds, the return. */
-static void sim_phase_branches(struct cmd *cmd, unsigned index)
+enum { BRANCH_CALL, BRANCH_ROUND_SLOW, BRANCH_ROUND, BRANCH_RETURN, PHASE_BRANCHES };
+
+static void sim_phase_branches(unsigned index, struct upmu_sim_branch out[PHASE_BRANCHES])
 {
     const uint64_t begin = SIM_BASE + index * SIM_SPAN, end = begin + 4u * sim_phases[index].instructions;
-    const struct upmu_sim_branch branches[] = {
-        {.from = sim_return(index) - 5, .to = begin, .kind = UPMU_SIM_BRANCH_CALL, .cycles = 2},
-        {.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 12},
-        {.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 3},
-        {.from = end, .to = sim_return(index), .kind = UPMU_SIM_BRANCH_RETURN, .mispredicted = true, .cycles = 21}};
 
-    for (unsigned i = 0; i < sizeof branches / sizeof branches[0]; i++)
-        upmu_sim_branch(&cmd->sim, &branches[i]);
+    out[BRANCH_CALL] = (struct upmu_sim_branch){
+        .from = sim_return(index) - 5, .to = begin, .kind = UPMU_SIM_BRANCH_CALL, .cycles = 2};
+    out[BRANCH_ROUND_SLOW] =
+        (struct upmu_sim_branch){.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 12};
+    out[BRANCH_ROUND] =
+        (struct upmu_sim_branch){.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 3};
+    out[BRANCH_RETURN] = (struct upmu_sim_branch){
+        .from = end, .to = sim_return(index), .kind = UPMU_SIM_BRANCH_RETURN, .mispredicted = true, .cycles = 21};
 }
 
 static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
@@ -126,6 +129,7 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
         {.event = 0x0d, .umask = 0x01, .count = 10 * misses},
         {.event = 0x9c, .umask = 0x01, .count = undelivered},
     };
+    struct upmu_sim_branch branches[PHASE_BRANCHES];
     unsigned i, used = 0;
 
     _Static_assert(sizeof others / sizeof others[0] <= UPMU_SIM_OTHERS, "what a burst holds");
@@ -135,8 +139,16 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
     for (i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].count != 0)
             burst.other[used++] = others[i];
+    sim_phase_branches(index, branches);
+    upmu_sim_branch(&cmd->sim, &branches[BRANCH_CALL]);
+    if (cmd->takes_branches) { /* each round of the loop ends with a branch */
+        burst.branch = &branches[BRANCH_ROUND];
+        burst.branch_count = 1;
+        burst.branch_step = phase->instructions;
+    }
     upmu_sim_events(&cmd->sim, &burst);
-    sim_phase_branches(cmd, index);
+    for (i = cmd->takes_branches ? BRANCH_RETURN : BRANCH_ROUND_SLOW; i < PHASE_BRANCHES; i++)
+        upmu_sim_branch(&cmd->sim, &branches[i]);
 }
 
 void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)

@@ -43,6 +43,9 @@ struct upmu_machine {
     uint32_t dropped; /* number of sessions without controller that have not ended yet */
 #if UPMU_PRECISE
     uint32_t record_cpus; /* number of CPUs that have memory for precise records (upmu/precise.h) */
+#if UPMU_BRANCH_SAMPLES
+    uint32_t branch_cpus; /* number of CPUs that lend their branch stack to sessions (upmu_cpu_use_branches()) */
+#endif
 #endif
     struct upmu_cpu *only_cpu; /* the CPU that was initialised last: the executing one, if the port has no this_cpu */
 #if UPMU_UNCORE
@@ -236,6 +239,14 @@ struct upmu_overflow {
     uint64_t address, source, weight, transaction;
     const uint8_t *registers;   /* private: upmu_overflow_register() reads them */
 #endif
+#if UPMU_BRANCH_SAMPLES
+    /*
+     * The last branches before the overflow, the newest first (upmu_session_branches()); valid until the format
+     * returns.  0 branches: the session asks for none, or they are not known (docs/BRANCHES.md, "In samples").
+     */
+    const struct upmu_branch *branch;
+    unsigned branches;
+#endif
 };
 
 /*
@@ -293,6 +304,11 @@ struct upmu_meter {
     uint32_t precise;
     uint8_t takes_records;              /* 1: the CPU has memory for records, and the hardware its address */
 #endif
+#if UPMU_BRANCH_SAMPLES
+    uint8_t takes_branches;             /* 1: the branch stack is at the disposal of sessions that sample */
+    /* UPMU_BRANCH_…: what the stack records for running sessions; 0: none is wanted, or a start is in progress */
+    volatile uint16_t branches;
+#endif
     uint64_t corunners;                 /* sum of upmu_program.placement of all sets that run */
     /*
      * First and last session of lists by ticket: [0] waiting, [1] waiting and sharing, [2] running an empty set; [3]
@@ -335,6 +351,21 @@ struct upmu_branch_unit {
     volatile uint8_t frozen;   /* 1: upmu_branches_freeze() has stopped recording, and no resume has followed */
     volatile uint8_t readers;  /* number of reads in progress: one can interrupt another */
     volatile uint8_t ours;     /* 1 from the first write of a start to the last write of a stop */
+#if UPMU_BRANCH_SAMPLES
+    /*
+     * The CPU lends its stack to sessions that sample (upmu_cpu_use_branches()).  Then `stack` is not NULL while a
+     * session records branches.
+     */
+    uint8_t given;             /* 1: sessions have the stack; also while the CPU sleeps */
+    uint8_t take;              /* 1: given with UPMU_BRANCH_TAKE */
+    uint8_t stale;             /* 1: another thread runs than that whose branches are in the stack */
+    /* not 0: an interrupt has stopped recording until its samples are stored, or a guest runs (UPMU_BRANCH_OFF, ...) */
+    volatile uint8_t halted;
+    uint8_t taken;             /* what `newest` has: enum branch_taken of branch_samples.c */
+    uint8_t count;             /* number of branches in `newest` */
+    uint64_t written;          /* value of the register upmu_branch_stack.select */
+    uint64_t newest[3 * 64];   /* the branches at the present interrupt, the newest first: struct upmu_branch */
+#endif
 };
 #endif
 

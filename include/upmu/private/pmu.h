@@ -117,7 +117,8 @@ struct upmu_pmu {
     uint8_t branch_format;              /* form of an entry: enum upmu_branch_format */
     uint8_t branch_trace; /* 1: the CPU has Processor Trace, which must be off while branches are recorded */
     uint8_t branch_lacks; /* mask: parts that this CPU does not give in an entry's `info` (UPMU_BRANCH_LACKS_…) */
-    uint8_t no_padding[2];              /* as upmu_counter.unused */
+    uint8_t branch_freeze;              /* what an interrupt does to the stack: enum upmu_branch_freeze */
+    uint8_t freeze_row;                 /* row of the register with the bit that lets it do so, if it does anything */
 #endif
 #if UPMU_PRECISE
     /* bits 31:0 of PERF_CAPABILITIES, which say what records of samples are like (PEBS) */

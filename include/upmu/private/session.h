@@ -228,6 +228,9 @@ struct upmu_session {
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
 #endif
+#if UPMU_BRANCH_SAMPLES
+    uint16_t branches;         /* UPMU_BRANCH_…: the branches that its samples are to have; 0: none */
+#endif
     uint8_t pmu;               /* upmu_pmu.index of the PMU for which texts without a PMU's name are encoded */
     struct upmu_machine *machine;
     struct upmu_meter *meter;  /* the meter to which it is linked, or NULL */

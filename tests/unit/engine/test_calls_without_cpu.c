@@ -109,6 +109,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_cpu_take_firmware, DONE(upmu_cpu_take_firmware(cpu)), SAME(OK)) \
     X(upmu_cpu_tick, upmu_cpu_tick(cpu), SAME(OK)) \
     X(upmu_cpu_unreserve, DONE(upmu_cpu_unreserve(cpu, ~0u)), SAME(OK)) \
+    X(upmu_cpu_use_branches, upmu_cpu_use_branches(cpu, &filter, NULL), SAME(NO_PMU)) \
     X(upmu_cpu_use_records, upmu_cpu_use_records(cpu, NULL, NULL), SAME(NO_PMU)) \
     X(upmu_cpu_use_work, upmu_cpu_use_work(cpu, &work), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_cpu_verify, upmu_cpu_verify(cpu, NULL), SAME(OK)) \
@@ -134,6 +135,7 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_session_attach_cpu, upmu_session_attach_cpu(fresh, cpu), SAME(STATE)) \
     X(upmu_session_attach_thread, upmu_session_attach_thread(fresh, &host.threads[1], cpu), SAME(STATE)) \
     X(upmu_session_attach_unit, upmu_session_attach_unit(fresh, &unit), SAME(STATE)) \
+    X(upmu_session_branches, upmu_session_branches(fresh, 0), SAME(OK)) \
     X(upmu_session_callers, upmu_session_callers(fresh, NULL), SAME(OK)) \
     X(upmu_session_close, upmu_session_close(session), SAME(OK)) \
     X(upmu_session_continue, upmu_session_continue(session, 0, true), SAME(STATE)) \

@@ -965,6 +965,32 @@ static void two_cores_without_threads_need_no_domain(void **state)
     tear_down();
 }
 
+/*
+ * A BIOS may limit CPUID to leaf 3 (bit 22 of MISC_ENABLE): then two CPUs of models 4 and 6 may be two cores or two
+ * hyper-threads of one. Catches: a core that is taken for the second hyper-thread of the other one, and counts nothing.
+ */
+static void cores_that_a_bios_hides_are_no_threads(void **state)
+{
+    static const struct {
+        const char *profile;
+        enum upmu_status expected;
+    } cases[] = {{"smithfield", UPMU_ERR_NO_PMU}, {"cedarmill", UPMU_ERR_NO_PMU},    {"nocona", UPMU_ERR_NO_PMU},
+                 {"prescott", UPMU_OK},           {"prescott_smtoff", UPMU_OK}, {"northwood", UPMU_OK}};
+    static struct upmu_sim sim;
+    static struct upmu_machine machine;
+    static struct upmu_cpu cpu;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned limited = 0; limited < 2; limited++) {
+            upmu_sim_init(&sim, upmu_sim_profile(cases[i].profile), 2);
+            sim.cpu[0].irqs_on = false;
+            sim.cpu[0].misc_enable |= limited << 22;
+            assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
+            assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), limited ? cases[i].expected : UPMU_OK, i);
+        }
+}
+
 /* ---- Cascades, tags ---- */
 
 static void cascades_count_on_every_model(void **state)
@@ -1200,6 +1226,7 @@ int main(void)
         cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),
+        cmocka_unit_test(cores_that_a_bios_hides_are_no_threads),
         cmocka_unit_test(cascades_count_on_every_model),
         cmocka_unit_test(both_directions_of_the_counters_16_and_17_cascade),
         cmocka_unit_test(tagged_uops_are_counted_by_recipes),

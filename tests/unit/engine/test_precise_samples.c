@@ -129,7 +129,15 @@ static const struct {
     {"skylake", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, false},
     {"icelake", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, false},
     {"icelake", "INST_RETIRED.PREC_DIST:ppp", 0, true},
-    {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, false},
+    {"goldmont_plus", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, true},
+    {"goldmont_plus", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
+    {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, true},
+    {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
+    {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, true},
+    {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
+    {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, true},
+    {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=2", 0, false},
+    {"lnl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, true},
     {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, true},
     {"sapphirerapids", "INST_RETIRED.PREC_DIST:ppp", 0, true},
     {"adl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, true},
@@ -870,6 +878,189 @@ static void a_cpu_without_memory_lets_precise_threads_wait(void **state)
     assert_int_equal(outside, 0);
 }
 
+/*
+ * A session waits from the moment when its thread comes to a CPU without memory.  Catches: a wait that begins at time
+ * 0, which the next sleep or start over of the CPU adds to the enabled time.
+ */
+static void a_wait_without_memory_begins_when_the_thread_comes(void **state)
+{
+    uint64_t begun_ns;
+
+    (void)state;
+    prepare("skylake");
+    host_end(&host);
+    host_machine(&host);
+    host_take_over(&host, 2, false);
+    host_threads(&host, 3);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    give(0);
+    host_add(&host, 0, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[0], NULL), UPMU_OK);
+    begun_ns = host.sim.now_ns;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host.sim.now_ns += 1000000;
+    host_thread_switch(&host, 1, 0);
+    assert_int_equal(host.session.state, UPMU_SESSION_WAITING);
+    host.sim.now_ns += 1000000;
+    assert_int_equal(upmu_cpu_changed(&host.cpu[1]), UPMU_OK);
+    assert_compare(host.session.enabled_ns, <=, host.sim.now_ns - begun_ns);
+    host_thread_switch(&host, 1, 2);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* ---- What the simulated host has shown ---- */
+
+static enum upmu_pmi answer_to_another(void)
+{
+    enum upmu_pmi answer;
+
+    upmu_sim_irqs(&host.sim, false);
+    answer = upmu_pmi_handle(&host.cpu[0], NULL);
+    upmu_sim_irqs(&host.sim, true);
+    return answer;
+}
+
+/* The status bit of records of before is none of ours.  Catches: an interrupt of another source that is taken. */
+static void records_of_before_take_no_interrupt(void **state)
+{
+    (void)state;
+    prepare("skylake");
+    upmu_sim_poke(&host.sim, 0, 0x38e, UINT64_C(1) << 62);
+    give(0);
+    host.sim.now_ns += 1000000000;
+    assert_int_equal(answer_to_another(), UPMU_PMI_NOT_OURS);
+    upmu_sim_poke(&host.sim, 0, 0x38e, UINT64_C(1) << 62);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    host.sim.now_ns += 1000000000;
+    assert_int_equal(answer_to_another(), UPMU_PMI_NOT_OURS);
+    finish();
+}
+
+/* A throttled event stores no record; the samples that it misses are in `lost` when it stops. */
+static void a_throttled_event_says_what_it_loses(void **state)
+{
+    const struct upmu_tally *tally = &host.session.set.tally[0];
+    uint64_t count;
+    unsigned samples = 0;
+
+    (void)state;
+    set_up("skylake");
+    host_sample(&host, "MEM_INST_RETIRED.ALL_LOADS:pp", 10);
+    for (unsigned i = 0; i < 2000 && !tally->throttled; i++) {
+        run_at(CODE, 10);
+        samples += host_drain(&host, NULL);
+    }
+    assert_true(tally->throttled);
+    run_at(CODE, 5000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    samples += host_drain(&host, NULL);
+    count = host_value(&host.session, 0);
+    assert_int_equal(tally->overflows, count / 10);
+    assert_int_equal(samples + tally->lost, count / 10);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK); /* and none comes twice */
+    run_at(CODE, 100);
+    samples += host_drain(&host, NULL);
+    assert_int_equal(samples + tally->lost, (count + 99) / 10);
+    finish();
+}
+
+/* So many of this event, and no other. */
+static void run_event(uint8_t event, uint8_t umask, uint64_t count)
+{
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.other = {{.count = count, .event = event, .umask = umask}},
+                                                        .ip = CODE,
+                                                        .ip_step = 4});
+}
+
+static bool names_both;
+
+/* The next record of format 1 names both counters: word 18 is the status. */
+static bool name_both(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address,
+                      uint8_t *bytes, uint32_t length)
+{
+    uint64_t next;
+
+    if (address == AREA + 40 && (kind & UPMU_SIM_MEMORY_WRITE) && names_both) {
+        memcpy(&next, bytes, sizeof next);
+        buffer[0][next - BUFFER - 176 + 8 * 18] |= 3;
+        names_both = false;
+    }
+    return memory(sim, cpu, kind, address, bytes, length);
+}
+
+/*
+ * A record of format 1 names every counter that has overflowed, also one whose own record comes with its next event.
+ * Catches: a load of that counter, which the hardware undoes with the record: its count gets a period too much.
+ */
+static void a_counter_that_waits_for_its_record_is_left_alone(void **state)
+{
+    (void)state;
+    set_up("nehalem");
+    host_add(&host, 0, "INST_RETIRED.ANY_P:p", 1000);
+    host_add(&host, 1, "BR_INST_RETIRED.ALL_BRANCHES:p", 500);
+    for (unsigned i = 0; i < 2; i++) {
+        host_attach(&host, i, 0);
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+    }
+    host.sim.rule[UPMU_SIM_RULE_PEBS_COLLIDES] = 0;
+    host.sim.memory = name_both;
+    names_both = true;
+    run_event(0xc4, 4, 500); /* overflows */
+    run_event(0xc0, 1, 1001);
+    assert_int_equal(upmu_cpu_records(&host.cpu[0]).shared, 1);
+    run_event(0xc4, 4, 100); /* the first one is recorded */
+    assert_int_equal(host_value(&host.sessions[0], 0), 1001);
+    assert_int_equal(host_value(&host.sessions[1], 0), 600);
+    assert_int_equal(host.sessions[0].set.tally[0].lost, 1);
+    assert_int_equal(host.sessions[1].set.tally[0].lost, 0);
+    assert_int_equal(host.sessions[1].set.tally[0].overflows, 1);
+    finish();
+}
+
+/* Memory that was taken back may be freed.  Catches: an address of it that a CPU keeps. */
+static void memory_that_is_back_is_not_named(void **state)
+{
+    const struct upmu_sampling sampling = {.period = 100, .flags = UPMU_SAMPLING_PARTS(UPMU_PART_REGISTERS)};
+    const uintptr_t *word = (const uintptr_t *)(const void *)&host.cpu[0];
+
+    (void)state;
+    set_up("skylake");
+    host_add(&host, 0, "instructions", 0);
+    assert_int_equal(upmu_set_add(&host.session.set, "MEM_INST_RETIRED.ALL_LOADS:pp", &sampling), UPMU_OK);
+    host_attach(&host, 0, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    run_at(CODE, 1000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_use_records(&host.cpu[0], NULL, NULL), UPMU_OK);
+    for (unsigned i = 0; i < sizeof host.cpu[0] / sizeof *word; i++) {
+        assert_compare(word[i] - (uintptr_t)area[0], >=, sizeof area[0], i);
+        assert_compare(word[i] - (uintptr_t)buffer[0], >=, sizeof buffer[0], i);
+    }
+    finish();
+}
+
+/* From Crestmont on an E-core's counters 0 and 1 record the overflow itself.  Catches: a count of one too many each. */
+static void two_counters_of_e_cores_have_no_shadow(void **state)
+{
+    struct upmu_sample sample;
+
+    (void)state;
+    for (unsigned counter = 0; counter < 3; counter++) {
+        const char *const events[] = {"INST_RETIRED.ANY_P:pp:counter=0", "INST_RETIRED.ANY_P:pp:counter=1",
+                                      "INST_RETIRED.ANY_P:pp:counter=2"};
+
+        set_up("lnl_e");
+        host_sample(&host, events[counter], 100);
+        run_at(CODE, 10000);
+        while (upmu_ring_next(&host.session.ring, &sample))
+            assert_int_equal(((sample.ip - CODE) / 4 + 1) % 100, counter == 2, counter);
+        assert_int_equal(host_value(&host.session, 0), 10000, counter);
+        finish();
+    }
+}
+
 /* ---- Costs ---- */
 
 static void costs_are_those_of_the_manual(void **state)
@@ -926,6 +1117,12 @@ int main(void)
         cmocka_unit_test(memory_that_cannot_be_is_refused),
         cmocka_unit_test(an_event_that_cannot_be_precise_is_refused),
         cmocka_unit_test(a_cpu_without_memory_lets_precise_threads_wait),
+        cmocka_unit_test(a_wait_without_memory_begins_when_the_thread_comes),
+        cmocka_unit_test(records_of_before_take_no_interrupt),
+        cmocka_unit_test(a_throttled_event_says_what_it_loses),
+        cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
+        cmocka_unit_test(memory_that_is_back_is_not_named),
+        cmocka_unit_test(two_counters_of_e_cores_have_no_shadow),
         cmocka_unit_test(costs_are_those_of_the_manual),
     };
 

@@ -842,6 +842,80 @@ static void registers_of_counters_that_are_not_there_are_left_alone(void **state
     end();
 }
 
+/*
+ * Bit 28 of C00H lets all boxes of a package count: the first unit sets it, no unit clears it while another one counts,
+ * and the last one leaves it as it was found.
+ */
+static void boxes_of_nehalem_ex_count_by_a_bit_of_the_u_box(void **state)
+{
+    static const struct {
+        const char *box, *list;
+        uint16_t event, umask;
+    } rows[] = {{"cbox", "cbox/raw:config=0x102", 2, 1}, {"sbox", "sbox/raw:config=0x102", 2, 1},
+                {"wbox", "wbox/raw:config=0x102", 2, 1}, {"bbox", "bbox/raw:config=0x82", 0x82, 0},
+                {"ubox", "ubox/raw:config=0x40", 0x40, 0}};
+
+    (void)state;
+    for (unsigned found = 0; found < 2; found++)
+        for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const struct upmu_sim_happening happening = {.event = rows[i].event, .umask = rows[i].umask, .count = 9};
+            struct upmu_sim_unit *unit;
+
+            uncore_prepare(&host, "nhmex");
+            host.uncore.global[1].control = found ? UINT64_C(1) << 28 | 2 : 0;
+            assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+            uncore_take_over(&host, 0, host.sim.cpus);
+            uncore_find(&host);
+            unit = box(rows[i].box, 1, 0);
+            begin(unit, rows[i].list);
+            start();
+            upmu_sim_happen(&host.uncore, unit, &happening);
+            assert_int_equal(uncore_value(&host.session[0], 0), 9, i);
+            stop();
+            upmu_sim_happen(&host.uncore, unit, &happening);
+            assert_int_equal(uncore_value(&host.session[0], 0), 9, i);
+            end();
+            assert_int_equal(host.uncore.global[1].control, found ? UINT64_C(1) << 28 | 2 : 0);
+            assert_int_equal(host.uncore.global[0].control, 0);
+        }
+}
+
+static void a_u_box_that_stops_stops_no_other_box(void **state)
+{
+    const struct upmu_sim_happening happening = {.event = 2, .umask = 1, .count = 9};
+
+    (void)state;
+    uncore_set_up(&host, "nhmex");
+    begin(box("cbox", 0, 3), "cbox/raw:config=0x102");
+    start();
+    assert_int_equal(upmu_unit_open(&host.unit[1], &host.machine, uncore_info(&host, box("ubox", 0, 0)), 1), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session[1], &host.machine), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session[1].set, "ubox/raw:config=0x40", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[1], &host.unit[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.session[1]), UPMU_OK);
+    upmu_sim_happen(&host.uncore, box("cbox", 0, 3), &happening);
+    assert_int_equal(upmu_session_close(&host.session[1]), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&host.unit[1]), UPMU_OK);
+    upmu_sim_happen(&host.uncore, box("cbox", 0, 3), &happening);
+    assert_int_equal(uncore_value(&host.session[0], 0), 18);
+    stop();
+    end();
+    assert_int_equal(host.uncore.global[0].control, 0);
+}
+
+static void the_w_boxs_clock_is_enabled_by_bit_0(void **state)
+{
+    (void)state;
+    uncore_set_up(&host, "nhmex");
+    begin(box("wbox", 1, 0), "wbox/raw:config=0xff");
+    start();
+    upmu_sim_clock(&host.uncore, box("wbox", 1, 0), 1000);
+    assert_int_equal(uncore_value(&host.session[0], 0), 1000);
+    stop();
+    end();
+}
+
 static void go_offline(unsigned cpu)
 {
     upmu_sim_switch_cpu(&host.sim, cpu);
@@ -993,6 +1067,9 @@ int main(void)
         cmocka_unit_test(a_disabled_bar_gives_no_memory_controller),
         cmocka_unit_test(a_units_registers_are_accessed_on_its_die),
         cmocka_unit_test(registers_of_counters_that_are_not_there_are_left_alone),
+        cmocka_unit_test(boxes_of_nehalem_ex_count_by_a_bit_of_the_u_box),
+        cmocka_unit_test(a_u_box_that_stops_stops_no_other_box),
+        cmocka_unit_test(the_w_boxs_clock_is_enabled_by_bit_0),
         cmocka_unit_test(counts_survive_their_cpu),
         cmocka_unit_test(tables_that_lie_end_the_search),
     };

@@ -187,6 +187,44 @@ static void short_writes_are_sign_extended_full_ones_need_a_capability(void **st
     }
 }
 
+/*
+ * A CPU whose records are architectural has no PEBS_ENABLE. Catches: an access to it, which on a host that cannot catch
+ * a fault is the end.
+ */
+static void a_cpu_without_pebs_enable_is_not_asked_for_it(void **state)
+{
+    static const char *const profiles[] = {"ptl_p", "ptl_e"};
+
+    (void)state;
+    for (unsigned p = 0; p < 2; p++) {
+        struct host host;
+
+        host_prepare(&host, profiles[p]);
+        host.sim.port.msr_faults_are_safe = false;
+        host_start(&host);
+        host_sample(&host, "branches", 1000);
+        host_run(&host, 10000);
+        assert_int_equal(host.sim.faults, 0, p);
+        host_end(&host);
+    }
+}
+
+/* Bit 2 of the slots counter's nibble is not AnyThread: the early Rocket Lake alone has both slots and AnyThread. */
+static void slots_are_not_counted_for_any_thread(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "rkl_es");
+    host_start(&host);
+    assert_int_equal(upmu_set_add(&host.session.set, "slots:any", NULL), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(host.cpu[0].meter.pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] & 0xffff, 0xbfff);
+    assert_int_equal(upmu_set_add(&host.session.set, "slots,cycles:any", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0xb0f0);
+    host_end(&host);
+}
+
 /* 5 */
 static void a_counter_is_idle_by_its_select_beside_global_ones(void **state)
 {
@@ -549,6 +587,8 @@ int main(void)
         cmocka_unit_test(fixed_counters_are_a_bitmap_with_a_floor_on_bare_metal),
         cmocka_unit_test(hybrids_have_a_pmu_per_core_type_families_18_and_19_exist),
         cmocka_unit_test(short_writes_are_sign_extended_full_ones_need_a_capability),
+        cmocka_unit_test(a_cpu_without_pebs_enable_is_not_asked_for_it),
+        cmocka_unit_test(slots_are_not_counted_for_any_thread),
         cmocka_unit_test(a_counter_is_idle_by_its_select_beside_global_ones),
         cmocka_unit_test(no_bit_of_a_missing_counter_is_ever_written),
         cmocka_unit_test(lvtpc_is_rearmed_while_our_gates_are_closed),

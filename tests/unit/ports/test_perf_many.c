@@ -24,7 +24,8 @@
 #define EVENTS 2u /* of a thread on each CPU: instructions and branches of the model */
 #define PER_THREAD (CPUS * EVENTS)
 #define PAGE 4096u
-#define WATCHED 0u /* this thread's sessions have a page each */
+#define WATCHED 0u /* this thread's sessions have a page each, and so have its events where they are watched */
+#define PAGES (4u * PER_THREAD)
 #define ALONE 1u   /* this thread has events on CPU 0 only */
 #define LEADER_MOST 2048u
 #define SIBLING_MOST 640u
@@ -48,11 +49,12 @@ static struct many {
     size_t taken_bytes;
 } many;
 
-/* Pages of the sessions of thread WATCHED. */
+/* Pages of thread WATCHED: those of its events, and then those of its sessions. */
 static uint8_t *pages;
 static unsigned pages_used;
-static unsigned page_cpu[3 * PER_THREAD]; /* the CPU of the session */
-static bool visited[3 * PER_THREAD];
+static unsigned page_cpu[PAGES]; /* the CPU of the event or session */
+static bool visited[PAGES];
+static bool events_are_watched;
 
 /* ---- The machine ---- */
 
@@ -87,12 +89,24 @@ static struct upmu_cpu *task_cpu(void *context, struct upmu_perf_task *task)
     return NULL;
 }
 
-/* A descriptor is the place of its event in the array. */
+static unsigned number_of(unsigned thread, unsigned cpu, unsigned i)
+{
+    return PER_THREAD * thread + EVENTS * cpu + i;
+}
+
+static struct upmu_perf_event *event_at(unsigned number)
+{
+    if (events_are_watched && number < PER_THREAD)
+        return (struct upmu_perf_event *)(void *)(pages + PAGE * number);
+    return &many.event[0][0][0] + number;
+}
+
+/* A descriptor is the number of its event. */
 static struct upmu_perf_event *event_of(void *context, uint32_t caller, int file)
 {
     (void)context;
     (void)caller;
-    return &many.event[0][0][0] + file;
+    return event_at((unsigned)file);
 }
 
 static uint64_t clock_ns(void *context)
@@ -107,7 +121,7 @@ static void *take(void *context, size_t bytes)
     many.taken_bytes += bytes;
     if (many.thread != WATCHED)
         return malloc(bytes);
-    assert_compare(pages_used, <, 3 * PER_THREAD);
+    assert_compare(pages_used, <, PAGES);
     page_cpu[pages_used] = many.on;
     return pages + PAGE * pages_used++;
 }
@@ -118,7 +132,7 @@ static void give(void *context, void *memory, size_t bytes)
 
     (void)context;
     many.taken_bytes -= bytes;
-    if (of_page < pages || of_page >= pages + sizeof page_cpu / sizeof *page_cpu * PAGE)
+    if (of_page < pages || of_page >= pages + PAGES * PAGE)
         free(memory);
 }
 
@@ -127,7 +141,8 @@ static void set_up(void)
     struct upmu_domain *domains[1] = {NULL};
 
     memset(&many, 0, sizeof many);
-    pages_used = 0;
+    for (pages_used = 0; pages_used < PER_THREAD; pages_used++)
+        page_cpu[pages_used] = pages_used / EVENTS;
     upmu_sim_init(&many.sim, upmu_sim_profile("skl"), 1);
     assert_int_equal(upmu_machine_init(&many.machine, upmu_sim_port(&many.sim)), UPMU_OK);
     for (unsigned cpu = 0; cpu < CPUS; cpu++)
@@ -170,9 +185,8 @@ static void open_pair(unsigned thread, unsigned cpu, bool group)
                                       .read_format = UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING};
         size_t before = many.taken_bytes, grown;
 
-        assert_int_equal(upmu_perf_open(&many.perf, 1, &many.event[thread][cpu][i], &attr, (int32_t)thread,
-                                        (int32_t)cpu, group && i ? (int)(PER_THREAD * thread + EVENTS * cpu) : -1,
-                                        0),
+        assert_int_equal(upmu_perf_open(&many.perf, 1, event_at(number_of(thread, cpu, i)), &attr, (int32_t)thread,
+                                        (int32_t)cpu, group && i ? (int)number_of(thread, cpu, 0) : -1, 0),
                          0, thread, cpu, i);
         many.open[thread][cpu][i] = true;
         grown = sizeof(struct upmu_perf_event) + many.taken_bytes - before;
@@ -207,7 +221,8 @@ static void expect_counts(unsigned thread, unsigned cpu)
 
         if (!many.open[thread][cpu][i])
             continue;
-        assert_int_equal(upmu_perf_read(&many.event[thread][cpu][i], word, sizeof word), sizeof word, thread, cpu, i);
+        assert_int_equal(upmu_perf_read(event_at(number_of(thread, cpu, i)), word, sizeof word), sizeof word, thread,
+                         cpu, i);
         assert_int_equal(word[0], i ? executed / 4 : executed, thread, cpu, i);
         assert_int_equal(word[1], word[2], thread, cpu, i);
         assert_int_equal(word[1] != 0, executed != 0, thread, cpu, i);
@@ -220,7 +235,7 @@ static void tear_down(void)
         for (unsigned cpu = 0; cpu < CPUS; cpu++)
             for (unsigned i = 0; i < EVENTS; i++)
                 if (many.open[thread][cpu][i])
-                    assert_int_equal(upmu_perf_close(&many.event[thread][cpu][i]), 0, thread, cpu, i);
+                    assert_int_equal(upmu_perf_close(event_at(number_of(thread, cpu, i))), 0, thread, cpu, i);
         assert_int_equal(upmu_perf_exit(&many.task[thread]), UPMU_OK, thread);
     }
     assert_int_equal(many.perf.events, 0);
@@ -281,14 +296,17 @@ static void note_visit(int signal, siginfo_t *info, void *context)
 /* How many sessions of the watched thread that are limited to other CPUs a switch to it, or from it, looks at. */
 static unsigned visits_of_switch(unsigned cpu, struct upmu_perf_task *next)
 {
-    unsigned visits = 0;
+    unsigned visits = 0, events = 0;
 
     memset(visited, 0, sizeof visited);
     assert_int_equal(mprotect(pages, PAGE * pages_used, PROT_NONE), 0);
     switch_to(cpu, next);
     assert_int_equal(mprotect(pages, PAGE * pages_used, PROT_READ | PROT_WRITE), 0);
-    for (unsigned page = 0; page < pages_used; page++)
+    for (unsigned page = PER_THREAD; page < pages_used; page++)
         visits += visited[page] && page_cpu[page] != cpu;
+    for (unsigned page = 0; page < PER_THREAD; page++)
+        events += visited[page] && page_cpu[page] != cpu;
+    assert_int_equal(events, 0, cpu);
     return visits;
 }
 
@@ -302,7 +320,8 @@ static uint32_t accesses_of_switch(unsigned cpu, struct upmu_perf_task *next)
 
 /*
  * A switch accesses the registers that it accesses where the thread has no events of other CPUs.  It looks at one
- * session for each other CPU at most, the first of the CPU's list, and a switch away at none.
+ * session for each other CPU at most, the first of the CPU's list, and a switch away at none.  Neither looks at events
+ * of other CPUs.
  */
 static void a_switch_skips_the_sessions_of_other_cpus(void **state)
 {
@@ -310,6 +329,7 @@ static void a_switch_skips_the_sessions_of_other_cpus(void **state)
 
     (void)state;
     assert_int_equal(sigaction(SIGSEGV, &action, &former), 0);
+    events_are_watched = true;
     for (unsigned group = 0; group < 2; group++) {
         uint32_t alone[2], with_others[2];
 
@@ -341,6 +361,7 @@ static void a_switch_skips_the_sessions_of_other_cpus(void **state)
         }
         tear_down();
     }
+    events_are_watched = false;
     assert_int_equal(sigaction(SIGSEGV, &former, NULL), 0);
 }
 
@@ -355,6 +376,7 @@ static void a_group_whose_read_is_too_long_is_refused(void **state)
                                   .read_format = UPMU_PERF_READS};
 
     (void)state;
+    events_are_watched = false;
     set_up();
     for (unsigned i = 0; i < most; i++)
         assert_int_equal(upmu_perf_open(&many.perf, 1, &all[i], &attr, 0, -1, i ? 0 : -1, 0), 0, i);
@@ -369,8 +391,7 @@ static void a_group_whose_read_is_too_long_is_refused(void **state)
 static int map_pages(void **state)
 {
     (void)state;
-    pages = mmap(NULL, sizeof page_cpu / sizeof *page_cpu * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                 -1, 0);
+    pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED;
 }
 

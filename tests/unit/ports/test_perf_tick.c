@@ -80,6 +80,37 @@ static void too_many_samples_wait_for_the_next_tick(void **state)
     perf_host_end();
 }
 
+/* The event is limited to CPU 0.  Meanwhile the task runs on CPU 1, where nothing is told. */
+static void a_throttled_event_waits_for_its_task_on_its_cpu(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 10, UPMU_PERF_SAMPLE_IP, USER_ONLY);
+    int file;
+
+    (void)state;
+    set_up();
+    perf_host.perf.max_rate = 5000;
+    perf_host.perf.tick_rate = 1000;
+    file = perf_open(&attr, 0, 0, -1, 0);
+    map(file, 0);
+    perf_switch(0, 0);
+    perf_work(0, true, 60);
+    for (unsigned i = 0; i < 5; i++)
+        take_type(0, UPMU_PERF_RECORD_SAMPLE);
+    take_type(0, UPMU_PERF_RECORD_THROTTLE);
+    perf_switch(0, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        perf_switch(1, 0);
+        perf_switch(1, 3);
+        assert_false(take(0), i);
+    }
+    perf_switch(0, 0);
+    take_type(0, UPMU_PERF_RECORD_UNTHROTTLE);
+    perf_work(0, true, 10);
+    take_type(0, UPMU_PERF_RECORD_SAMPLE);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
 static void a_tick_allows_as_many_samples_as_the_engine(void **state)
 {
     int file;
@@ -719,6 +750,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_samples_wait_for_the_next_tick),
+        cmocka_unit_test(a_throttled_event_waits_for_its_task_on_its_cpu),
         cmocka_unit_test(a_tick_allows_as_many_samples_as_the_engine),
         cmocka_unit_test(clocks_are_sampled_by_ticks),
         cmocka_unit_test(a_clock_samples_the_modes_that_it_counts),

@@ -945,6 +945,25 @@ static void record_samples_precise_events(void **state)
     assert_non_null(strstr(errors, "-d: what is known of the data is written to --log and --perf; name one"));
 }
 
+/* The whole way of branches in samples; perf reads what is written in tests/build/check_results.py. */
+static void record_has_branches_in_its_samples(void **state)
+{
+    static const char *const cpus[] = {"core2", "haswell_smt", "skl", "sapphirerapids", "zen4"};
+    char words[120];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
+        snprintf(words, sizeof words, "record --sim %s -e instructions -c 1k -n 10k -b --log log spin", cpus[i]);
+        assert_int_equal(line_with_memory(words, 1 << 18), CMD_OK, i);
+        prints("20 samples of instructions every 1,000");
+    }
+    assert_int_equal(line("record --sim skl -b spin"), CMD_USAGE);
+    assert_non_null(strstr(errors, "-b: branches are written to --log and --perf; name one"));
+    assert_int_equal(line("record --sim nothing -b --log log spin"), CMD_REFUSED);
+    assert_int_equal(line("record --sim zen3 -b --log log spin"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "upmu does not drive Zen 3's branch sampling"));
+}
+
 /* PV-015: samples per second, the share of kernel mode, the exact ones; for each function samples, share and file. */
 static void top_shows_the_rate_the_kernels_share_and_each_function(void **state)
 {
@@ -1356,6 +1375,7 @@ int main(void)
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
         cmocka_unit_test(top_ends_with_a_key),
         cmocka_unit_test(record_samples_precise_events),
+        cmocka_unit_test(record_has_branches_in_its_samples),
         cmocka_unit_test(top_shows_the_rate_the_kernels_share_and_each_function),
         cmocka_unit_test(selftest_passes_on_good_and_fails_on_bad_silicon),
         cmocka_unit_test(info_shows_counters_and_the_probes_verdict),

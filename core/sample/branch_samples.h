@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch records in samples: when the stack of a CPU records for sessions, and the branches of a sample.  Called by the
+ * engine; upmu/branches.h has the public calls.  Context: a bracket, or a handler that interrupted none; a handler for
+ * upmu_branch_samples_interrupt(), upmu_branch_samples_status() and upmu_branch_samples_resume().
+ */
+#ifndef UPMU_CORE_BRANCH_SAMPLES_H
+#define UPMU_CORE_BRANCH_SAMPLES_H
+
+#include "core/engine/session_core.h"
+#include <upmu/branches.h>
+
+#if UPMU_BRANCH_SAMPLES
+
+/* Do the samples of the session have branches? */
+static inline bool upmu_session_wants_branches(const struct upmu_session *session)
+{
+    return session->branches;
+}
+
+/*
+ * Can the session run on this CPU, as far as branches are concerned?  Returns UPMU_OK; UPMU_ERR_HOOK_MISSING: the CPU
+ * does not lend its stack; UPMU_ERR_UNSUPPORTED: the stack cannot record this.  Except for UPMU_OK session->why has the
+ * reason.
+ */
+enum upmu_status upmu_branch_samples_check(const struct upmu_meter *meter, struct upmu_session *session);
+
+/* Can the samples of two sessions have branches at the same time?  Yes if they want the same, or one of them none. */
+bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other);
+
+/*
+ * Can a session that wants branches come by the meter's plan, as far as it is made: does the CPU lend its stack, and
+ * does no session that will run beside it want other branches?
+ */
+bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_session *session);
+
+/* A plan or a repair has published what runs: record what the running sessions want, or nothing. */
+void upmu_branch_samples_come(struct upmu_meter *meter);
+
+/* Another thread runs from now on: clear the stack if it records. */
+void upmu_branch_samples_switch(struct upmu_meter *meter);
+
+/* The world has changed (meter->in_guest) while the stack records: a guest's branches are not recorded. */
+void upmu_branch_samples_cross(struct upmu_meter *meter);
+
+/* An interrupt has come while the stack records: stop recording, unless the hardware has. */
+void upmu_branch_samples_interrupt(struct upmu_meter *meter);
+
+/* The status register of this interrupt, while the stack records: note whether the hardware has stopped recording. */
+void upmu_branch_samples_status(struct upmu_meter *meter, uint64_t status);
+
+/*
+ * Give the overflow its branches.  `of_interrupt`: the overflow is reported for the interrupt that it caused.  It gets
+ * none where they would be of another moment, or the session may not see them.
+ */
+void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt);
+
+/* The samples of an interrupt are stored: record again. */
+void upmu_branch_samples_resume(struct upmu_meter *meter);
+
+#else
+
+static inline bool upmu_session_wants_branches(const struct upmu_session *session)
+{
+    (void)session;
+    return false;
+}
+
+#endif
+
+#endif
