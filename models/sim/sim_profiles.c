@@ -89,10 +89,6 @@ static const uint32_t ptl_e_extended[6][4] = {{0x3f, 3, 8}, {0xff, 0x77},    {0x
                                               {0x1f7f},     {0, 0x60060338}, {0xff, 3, 0x77, 1}};
 static const uint32_t all_extended[6][4] = {{0xf, 7}, {0xff, 0xf}, {0xfc, 3, 0xfc, 3}, {0x1fff}};
 
-/*
- * Known mistake, which the library has, too (docs/PRECISE.md, "Known mistakes"): `reduced` lacks counter 0 of Goldmont
- * Plus and Tremont, and counter 1 of the E-cores of Meteor Lake and Lunar Lake.  Both change together.
- */
 static const struct upmu_sim_profile sim_profiles[] = {
     {.name = "core2", .alias = "core", .about = "Core 2 (Penryn): version 2, 2 + 3 counters of 40 bits",
      .source = "InstLatx64 06_17", .signature = 0x10676, .version = 2, .general = 2, .general_width = 40,
