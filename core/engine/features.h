@@ -115,7 +115,7 @@ static inline void upmu_features_switch(struct upmu_cpu *cpu, bool runs)
 #if UPMU_BRANCH_SAMPLES
     if (!runs)
         cpu->branches.stale = 1;
-    else
+    else if (upmu_features_branches(&cpu->meter))
         upmu_branch_samples_switch(&cpu->meter);
 #else
     (void)cpu, (void)runs;

@@ -149,11 +149,8 @@ void upmu_branch_samples_come(struct upmu_meter *meter)
 
 void upmu_branch_samples_switch(struct upmu_meter *meter)
 {
-    struct upmu_branch_unit *unit = &meter->cpu->branches;
-
-    if (meter->branches && unit->stale)
+    if (meter->cpu->branches.stale)
         start_samples(meter, meter->branches);
-    unit->stale = 0;
 }
 
 void upmu_branch_samples_cross(struct upmu_meter *meter)

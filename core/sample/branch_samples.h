@@ -37,7 +37,7 @@ bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_
 /* A plan or a repair has published what runs: record what the running sessions want, or nothing. */
 void upmu_branch_samples_come(struct upmu_meter *meter);
 
-/* Another thread runs from now on: clear the stack if it records. */
+/* Another thread runs from now on, and the stack records: clear it, unless this thread's plan has. */
 void upmu_branch_samples_switch(struct upmu_meter *meter);
 
 /* The world has changed (meter->in_guest) while the stack records: a guest's branches are not recorded. */
