@@ -46,8 +46,9 @@ bool upmu_machine_has_pmi(const struct upmu_machine *machine)
 
 uint64_t upmu_branch_flags(uint64_t info)
 {
-    return (info & UPMU_BRANCH_INFO_MISPREDICTED ? 1u : 2u) | (info & UPMU_BRANCH_INFO_TRANSACTION ? 4u : 0) |
-           (info & UPMU_BRANCH_INFO_ABORT ? 8u : 0) | (info & UPMU_BRANCH_INFO_CYCLES) << 4 | (info >> 52 & 3u) << 24;
+    return (info & UPMU_BRANCH_INFO_MISPREDICTED ? 1u : 0) | (info & UPMU_BRANCH_INFO_PREDICTED ? 2u : 0) |
+           (info & UPMU_BRANCH_INFO_TRANSACTION ? 4u : 0) | (info & UPMU_BRANCH_INFO_ABORT ? 8u : 0) |
+           (info & UPMU_BRANCH_INFO_CYCLES) << 4 | (info >> 52 & 3u) << 24;
 }
 
 #endif

@@ -135,6 +135,16 @@ static inline bool upmu_features_status(struct upmu_meter *meter, uint64_t statu
     return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
 }
 
+/* Have precise events memory, or sessions the branch stack?  Neither is switched off for a guest without a call. */
+static inline bool upmu_features_need_crossings(const struct upmu_meter *meter)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (meter->takes_branches)
+        return true;
+#endif
+    return upmu_records_ready(meter);
+}
+
 /*
  * A CPU is in the other world from now on (meter->in_guest), and the counters of host sessions are closed: let those of
  * precise events store records, and the branch stack record, in the host alone.

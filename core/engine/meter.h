@@ -43,6 +43,17 @@ static inline bool upmu_meter_saturates(const struct upmu_meter *meter)
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_SATURATES);
 }
 
+/* Does the hardware change worlds, with no call to the library (upmu_cpu_world_by_hardware())? */
+static inline bool upmu_meter_by_hardware(const struct upmu_meter *meter)
+{
+#if UPMU_WORLDS
+    return meter->by_hardware;
+#else
+    (void)meter;
+    return false;
+#endif
+}
+
 /* Read the port's clock, in ns; 0 where the port has none. */
 uint64_t upmu_meter_now(const struct upmu_meter *meter);
 

@@ -183,7 +183,7 @@ enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardwa
         return UPMU_ERR_NO_PMU;
     if (!has_gate(meter))
         return UPMU_ERR_UNSUPPORTED;
-    if (meter->sessions || meter->in_guest || (by_hardware && upmu_records_ready(meter)))
+    if (meter->sessions || meter->in_guest || (by_hardware && upmu_features_need_crossings(meter)))
         return UPMU_ERR_STATE;
     meter->by_hardware = by_hardware;
     meter->exit_opens = 0;

@@ -19,23 +19,24 @@
 #define TARGET_RESERVED UPMU_BIT64(61)
 #define SPECULATION_SHIFT 52u
 
+#define PREDICTION (UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_PREDICTED)
 #define TRANSACTIONS (UPMU_BRANCH_INFO_TRANSACTION | UPMU_BRANCH_INFO_ABORT)
 
 static const uint64_t info_bits[] = {
-    [UPMU_BRANCH_FORMAT_FLAGS] = UPMU_BRANCH_INFO_MISPREDICTED,
-    [UPMU_BRANCH_FORMAT_TSX] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS,
-    [UPMU_BRANCH_FORMAT_INFO] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES,
-    [UPMU_BRANCH_FORMAT_TIME] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_CYCLES,
-    [UPMU_BRANCH_FORMAT_INFO2] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_CYCLES,
-    [UPMU_BRANCH_FORMAT_ARCHITECTURAL] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES_VALID |
+    [UPMU_BRANCH_FORMAT_FLAGS] = PREDICTION,
+    [UPMU_BRANCH_FORMAT_TSX] = PREDICTION | TRANSACTIONS,
+    [UPMU_BRANCH_FORMAT_INFO] = PREDICTION | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_TIME] = PREDICTION | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_INFO2] = PREDICTION | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_ARCHITECTURAL] = PREDICTION | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES_VALID |
                                          UPMU_BRANCH_INFO_TYPE | UPMU_BRANCH_INFO_COUNTS | UPMU_BRANCH_INFO_CYCLES,
-    [UPMU_BRANCH_FORMAT_AMD] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_SPECULATION,
+    [UPMU_BRANCH_FORMAT_AMD] = PREDICTION | UPMU_BRANCH_INFO_SPECULATION,
 };
 
 static const struct {
     uint64_t bits; /* bits of upmu_branch.info that a CPU with `lacks` does not have */
     unsigned lacks;
-} parts[] = {{UPMU_BRANCH_INFO_MISPREDICTED, UPMU_BRANCH_LACKS_MISPREDICTED},
+} parts[] = {{PREDICTION, UPMU_BRANCH_LACKS_MISPREDICTED},
              {UPMU_BRANCH_INFO_CYCLES_VALID | UPMU_BRANCH_INFO_CYCLES, UPMU_BRANCH_LACKS_CYCLES},
              {UPMU_BRANCH_INFO_TYPE, UPMU_BRANCH_LACKS_TYPE},
              {UPMU_BRANCH_INFO_COUNTS, UPMU_BRANCH_LACKS_COUNTS}};
@@ -53,6 +54,16 @@ uint64_t upmu_branch_info_of(enum upmu_branch_format format, unsigned lacks)
         if (lacks & parts[i].lacks)
             bits &= ~parts[i].bits;
     return bits;
+}
+
+/* Return what an entry knows of its branch: the bits that hardware has, and whether it was predicted right. */
+static uint64_t known_info(enum upmu_branch_format format, uint64_t info)
+{
+    if (format == UPMU_BRANCH_FORMAT_ARCHITECTURAL && !(info & UPMU_BRANCH_INFO_CYCLES_VALID))
+        info &= ~UPMU_BRANCH_INFO_CYCLES;
+    info &= ~UPMU_BRANCH_INFO_PREDICTED;
+    info |= info & UPMU_BRANCH_INFO_MISPREDICTED ? 0 : UPMU_BRANCH_INFO_PREDICTED;
+    return info & format_bits(format);
 }
 
 /* Return the address in the low 64 - `above` bits of `word`, sign-extended. */
@@ -94,7 +105,7 @@ enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64
     }
     out_branch->from = address_below(from, above_from);
     out_branch->to = address_below(to, above_to);
-    out_branch->info = info & format_bits(format);
+    out_branch->info = known_info(format, info);
     return UPMU_BRANCH_TAKEN;
 }
 

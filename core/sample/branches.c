@@ -357,6 +357,8 @@ static enum upmu_status begin_use(struct upmu_meter *meter, void *argument)
         return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "sessions have it");
     if (unit->stack)
         return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "it records already");
+    if (upmu_meter_by_hardware(meter))
+        return refuse_branches(start, meter->pmu, UPMU_ERR_STATE, "the hardware changes worlds");
     status = take_stack(meter, start);
     if (status == UPMU_OK)
         status = lend_stack(meter, start);

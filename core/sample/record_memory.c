@@ -50,17 +50,6 @@ static bool is_usable(const struct upmu_record_memory *memory)
            !is_overlap(memory->area_linear, UPMU_RECORD_AREA_BYTES, memory->records_linear, memory->record_bytes);
 }
 
-/* Does the hardware change worlds by itself?  Then no call comes at which records could be switched off. */
-static bool is_by_hardware(const struct upmu_meter *meter)
-{
-#if UPMU_WORLDS
-    return meter->by_hardware;
-#else
-    (void)meter;
-    return false;
-#endif
-}
-
 static enum upmu_status take_back(struct upmu_meter *meter, const struct records_use *use)
 {
     if (meter->precise)
@@ -83,7 +72,7 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
         return take_back(meter, use);
     if (records->area)
         return refuse_records(use, meter->pmu, UPMU_ERR_STATE, "it has memory already");
-    if (is_by_hardware(meter))
+    if (upmu_meter_by_hardware(meter))
         return refuse_records(use, meter->pmu, UPMU_ERR_STATE, "the hardware changes worlds");
     records->area = memory->area;
     records->buffer = memory->records;

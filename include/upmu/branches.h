@@ -32,14 +32,16 @@ struct upmu_branch {
     uint64_t info;     /* UPMU_BRANCH_INFO_… */
 };
 
-/* Bits of upmu_branch.info, at the same bit positions as in Intel's IA32_LBR_INFO. */
+/* Bits of upmu_branch.info, but for two at the same bit positions as in Intel's IA32_LBR_INFO. */
 #define UPMU_BRANCH_INFO_MISPREDICTED (UINT64_C(1) << 63)
 #define UPMU_BRANCH_INFO_TRANSACTION (UINT64_C(1) << 62)  /* the branch was in a transaction */
 #define UPMU_BRANCH_INFO_ABORT (UINT64_C(1) << 61)        /* the entry is the abort of a transaction */
-/* UPMU_BRANCH_INFO_CYCLES has a value; 0 on CPUs without such a bit */
+/* UPMU_BRANCH_INFO_CYCLES has a value, else they are 0; 0 on CPUs without such a bit */
 #define UPMU_BRANCH_INFO_CYCLES_VALID (UINT64_C(1) << 60)
 #define UPMU_BRANCH_INFO_TYPE (UINT64_C(0xf) << 56)       /* kind of branch: 0 conditional, 1 indirect jump, 2 jump,
                                                              3 indirect call, 4 call, 5 return, 8 to 15 other */
+/* upmu's bit: the branch was predicted right; if MISPREDICTED is 0, too, the hardware does not know */
+#define UPMU_BRANCH_INFO_PREDICTED (UINT64_C(1) << 55)
 /* AMD: 1 speculative, on the wrong path; 2 not speculative; 3 speculative, on the right path */
 #define UPMU_BRANCH_INFO_SPECULATION (UINT64_C(3) << 52)
 /* architectural LBR: four counts of events, 2 bits each */
@@ -164,7 +166,8 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
  * W + 1 R.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_STATE (the stack is lent, or was started; other software uses the registers; Processor
- * Trace runs; or it is taken back while sessions record branches); else as upmu_branches_start().
+ * Trace runs; the hardware changes worlds, upmu_cpu_world_by_hardware(); or it is taken back while sessions record
+ * branches); else as upmu_branches_start().
  * Context: local.
  */
 UPMU_MUST_CHECK

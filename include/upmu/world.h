@@ -85,9 +85,9 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world);
  * all calls of the library are made in the host.  Counts are exact to the instruction.  The declaration holds until
  * upmu_cpu_fini(), or until it is withdrawn by false.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (a session of the CPU, or of the thread there, is attached, or the CPU is in a
- * guest); UPMU_ERR_UNSUPPORTED (each counter has an enable bit of its own); UPMU_ERR_NO_PMU (not initialised, or no
- * PMU).
+ * Returns UPMU_OK; UPMU_ERR_STATE (a session of the CPU, or of the thread there, is attached, or the CPU is in a guest,
+ * or has memory for precise records or lends its branch stack); UPMU_ERR_UNSUPPORTED (each counter has an enable bit of
+ * its own); UPMU_ERR_NO_PMU (not initialised, or no PMU).
  * Context: local.
  */
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware);

@@ -13,7 +13,7 @@
 #define USER_CODE UINT64_C(0x00007f1234500000)
 #define KERNEL_CODE UINT64_C(0xffffffff81400000)
 #define MODES (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)
-#define STEP 7u   /* instructions from one branch to the next */
+#define STEP 7u    /* instructions from one branch to the next */
 #define RING 1024u /* branches of a burst: more than a stack has */
 #define DEBUGCTL 0x1d9
 #define LBR_CTL 0x14ce
@@ -197,8 +197,8 @@ static void each_sample_has_the_branches_before_its_overflow(void **state)
             execute(code, 0, 3500);
             for (unsigned sample = 1; sample <= 3; sample++)
                 if (wanted)
-                    assert_int_equal(check_record(&kinds[k], &host.session, code, 1000 * sample / STEP),
-                                     kinds[k].depth, k, turn, sample);
+                    assert_int_equal(check_record(&kinds[k], &host.session, code, 1000 * sample / STEP), kinds[k].depth,
+                                     k, turn, sample);
                 else
                     (void)check_record(&kinds[k], &host.session, code, 0);
             assert_int_equal(host_drain(&host, NULL), 0);
@@ -440,8 +440,7 @@ static void a_foreign_nmi_leaves_the_stack_recording(void **state)
     }
 }
 
-static void foreign_once(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
-                         uint32_t address)
+static void foreign_once(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
 {
     (void)cpu, (void)number, (void)kind, (void)address;
     sim->before_access = NULL;
@@ -647,6 +646,14 @@ static void what_cannot_be_is_refused(void **state)
     (void)upmu_why_text(&host.other.why, text, sizeof text);
     assert_string_equal(text, "not supported: it counts guests");
     finish(SKYLAKE);
+    prepare("skylake"); /* a guest's branches would be recorded, as no call stops the stack */
+    assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_OK);
+    assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], &all, &why), UPMU_ERR_STATE);
+    assert_string_equal(why.word, "the hardware changes worlds");
+    assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], false), UPMU_OK);
+    lend(0);
+    assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_ERR_STATE);
+    host_end_idle(&host);
     prepare("nehalem");
     lend(0);
     assert_int_equal(upmu_session_branches(&host.session, UPMU_BRANCH_CALL), UPMU_ERR_UNSUPPORTED);
@@ -903,8 +910,10 @@ static void precise_samples_have_branches_too(void **state)
     static const struct {
         unsigned kind;
         const char *event;
-    } rows[] = {{6, "MEM_UOPS_RETIRED.ALL_LOADS:pp"}, {9, "MEM_INST_RETIRED.ALL_LOADS:pp"},
-                {10, "MEM_INST_RETIRED.ALL_LOADS:pp"}, {13, "MEM_INST_RETIRED.ALL_LOADS:pp"}};
+    } rows[] = {{6, "MEM_UOPS_RETIRED.ALL_LOADS:pp"},
+                {9, "MEM_INST_RETIRED.ALL_LOADS:pp"},
+                {10, "MEM_INST_RETIRED.ALL_LOADS:pp"},
+                {13, "MEM_INST_RETIRED.ALL_LOADS:pp"}};
     const struct upmu_record_memory given = {area, AREA, buffer, BUFFER, sizeof buffer, 0};
 
     (void)state;

@@ -549,8 +549,8 @@ static void lost_periods_are_in_perf_data_and_in_pprofs_comments(void **state)
     assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
     for (size_t at = 104 + 16 + 2 * 144; room[at] == 2 || room[at] == 10; at += room[at + 6]) {
         records++;
-        assert_int_equal(room[at], 2, at);        /* LOST */
-        assert_int_equal(room[at + 8], 2, at);    /* of the second */
+        assert_int_equal(room[at], 2, at);     /* LOST */
+        assert_int_equal(room[at + 8], 2, at); /* of the second */
         assert_int_equal(room[at + 16] | room[at + 17] << 8, 1234, at);
     }
     assert_int_equal(records, 1);
@@ -745,7 +745,7 @@ static void perf_data_has_the_parts_of_precise_samples(void **state)
         for (unsigned k = 0; k < 6; k++)
             sample.branch[k] =
                 k == 2   ? UINT64_C(0xe030000000000007) /* mispredicted, in a transaction, aborted; 3; 7 cycles */
-                : k == 5 ? UINT64_C(0x0f0000ff0000ffff)
+                : k == 5 ? UINT64_C(0x0f8000ff0000ffff) /* predicted */
                          : 0x400000u + k;
         made_open(&made, "m");
         made.pmu = cases[i].pmu;
@@ -883,7 +883,7 @@ static void refusals_add_nothing_to_a_log(void **state)
     assert_int_equal(upmu_log_task(&log, 0, 0, text), UPMU_ERR_NO_SPACE);
     assert_int_equal(output.length, before);
     assert_int_equal(upmu_log_counts(&log, 0, 0, counts, 3), UPMU_ERR_NO_SPACE); /* the third */
-    assert_int_equal(upmu_log_sample(&log, &record, 0), UPMU_OK); /* and is counted: */
+    assert_int_equal(upmu_log_sample(&log, &record, 0), UPMU_OK);                /* and is counted: */
     assert_int_equal(log.cut, 1);
     assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_OK);
     assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);

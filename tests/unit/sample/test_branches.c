@@ -6,12 +6,14 @@
  */
 #include "core/sample/branches_core.h"
 #include "tests/common/host.h"
+#include <upmu/abi.h>
 
 #include <stdio.h>
 
 #define KERNEL_CODE UINT64_C(0xffffffff81400000)
 #define USER_CODE UINT64_C(0x00007f1234500000)
 #define MISPREDICTED UPMU_BRANCH_INFO_MISPREDICTED
+#define PREDICTED UPMU_BRANCH_INFO_PREDICTED /* upmu's: a branch that is not mispredicted, where that is known */
 #define IN_TX UPMU_BRANCH_INFO_TRANSACTION
 #define ABORT UPMU_BRANCH_INFO_ABORT
 #define CYCLES UPMU_BRANCH_INFO_CYCLES
@@ -29,24 +31,24 @@ static const struct cpu_kind {
     {"core2", 4, CORE, 2, 0},
     {"bonnell_odd", 8, CORE, 2, 0},
     {"silvermont", 8, NHM_SELECT, 2, 0},
-    {"nehalem", 16, CORE, 2, MISPREDICTED},
-    {"westmere", 16, CORE, 2, MISPREDICTED},
-    {"sandybridge", 16, SELECT, 2, MISPREDICTED},
-    {"ivb_smtoff", 16, SELECT, 2, MISPREDICTED},
-    {"haswell_smt", 16, SELECT, 2, MISPREDICTED | IN_TX | ABORT},
-    {"broadwell", 16, SELECT, 2, MISPREDICTED | IN_TX | ABORT},
-    {"knl", 8, SELECT, 2, MISPREDICTED},
-    {"skylake", 32, SELECT, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"icelake", 32, SELECT, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"goldmont_plus", 32, SELECT, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"tremont", 32, SELECT, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"sapphirerapids", 32, ARCH, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"adl_e", 32, ARCH, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"lnl_p", 32, ARCH, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"ptl_p", 32, ARCH, 3, MISPREDICTED | IN_TX | ABORT | CYCLES},
-    {"zen4", 16, AMD, 2, MISPREDICTED},
-    {"zen5", 16, AMD, 2, MISPREDICTED},
-    {"zen6", 16, AMD, 2, MISPREDICTED},
+    {"nehalem", 16, CORE, 2, MISPREDICTED | PREDICTED},
+    {"westmere", 16, CORE, 2, MISPREDICTED | PREDICTED},
+    {"sandybridge", 16, SELECT, 2, MISPREDICTED | PREDICTED},
+    {"ivb_smtoff", 16, SELECT, 2, MISPREDICTED | PREDICTED},
+    {"haswell_smt", 16, SELECT, 2, MISPREDICTED | PREDICTED | IN_TX | ABORT},
+    {"broadwell", 16, SELECT, 2, MISPREDICTED | PREDICTED | IN_TX | ABORT},
+    {"knl", 8, SELECT, 2, MISPREDICTED | PREDICTED},
+    {"skylake", 32, SELECT, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"icelake", 32, SELECT, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"goldmont_plus", 32, SELECT, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"tremont", 32, SELECT, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"sapphirerapids", 32, ARCH, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"adl_e", 32, ARCH, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"lnl_p", 32, ARCH, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"ptl_p", 32, ARCH, 3, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
+    {"zen4", 16, AMD, 2, MISPREDICTED | PREDICTED},
+    {"zen5", 16, AMD, 2, MISPREDICTED | PREDICTED},
+    {"zen6", 16, AMD, 2, MISPREDICTED | PREDICTED},
 };
 #define CPU_KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -114,8 +116,8 @@ static struct upmu_sim_branch branch_of(unsigned n, bool kernel)
 
 static uint64_t info_of(const struct upmu_sim_branch *branch)
 {
-    return (branch->mispredicted ? MISPREDICTED : 0) | (branch->in_tx ? IN_TX : 0) | (branch->abort ? ABORT : 0) |
-           branch->cycles;
+    return (branch->mispredicted ? MISPREDICTED : PREDICTED) | (branch->in_tx ? IN_TX : 0) |
+           (branch->abort ? ABORT : 0) | branch->cycles;
 }
 
 static void check_branch(const struct cpu_kind *kind, const struct upmu_branch *branch,
@@ -396,7 +398,7 @@ static void only_the_entry_after_an_abort_is_dropped(void **state)
     upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = USER_CODE + 2, .to = USER_CODE});
     assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
     assert_int_equal(count, 2);
-    assert_true(out[0].from == USER_CODE + 2 && out[1].from == USER_CODE && out[1].info == ABORT);
+    assert_true(out[0].from == USER_CODE + 2 && out[1].from == USER_CODE && out[1].info == (PREDICTED | ABORT));
     finished(&host);
 }
 
@@ -420,7 +422,7 @@ static void amd_entries_are_valid_or_speculative(void **state)
         unsigned n = i < 2 ? 7 - i : 6 - i;
 
         assert_true(out[i].from == KERNEL_CODE + n && out[i].to == KERNEL_CODE + 0x10 + n, i, n);
-        assert_int_equal(out[i].info, (uint64_t)(n == 1 ? 1 : n == 2 ? 3 : 2) << 52, i, n);
+        assert_int_equal(out[i].info, PREDICTED | (uint64_t)(n == 1 ? 1 : n == 2 ? 3 : 2) << 52, i, n);
     }
     finished(&host);
 }
@@ -606,12 +608,12 @@ static void what_leaf_1c_does_not_promise_is_not_shown(void **state)
         uint32_t ecx;
         uint64_t info;
     } leaves[] = {{0, IN_TX | ABORT},
-                  {1, IN_TX | ABORT | MISPREDICTED},
+                  {1, IN_TX | ABORT | MISPREDICTED | PREDICTED},
                   {2, IN_TX | ABORT | UPMU_BRANCH_INFO_CYCLES_VALID | CYCLES},
                   {4, IN_TX | ABORT | UPMU_BRANCH_INFO_TYPE},
-                  {7, UINT64_C(0xff0000000000ffff)},
+                  {7, UINT64_C(0xff0000000000ffff) | PREDICTED},
                   {0x10000, IN_TX | ABORT | UPMU_BRANCH_INFO_COUNTS},
-                  {0xfffff, UINT64_C(0xff0000ff0000ffff)},
+                  {0xfffff, UINT64_C(0xff0000ff0000ffff) | PREDICTED},
                   {0xfff0fff8, IN_TX | ABORT}};
 
     (void)state;
@@ -628,7 +630,7 @@ static void what_leaf_1c_does_not_promise_is_not_shown(void **state)
         assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, 0x1200, ~UINT64_C(0));
         assert_int_equal(upmu_branches_read(&host.cpu[0], &out, 1, &count), UPMU_OK);
-        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == leaves[i].info, i);
+        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == (leaves[i].info & ~PREDICTED), i);
         finished(&host);
     }
 }
@@ -1377,11 +1379,12 @@ static void addresses_keep_their_sign(void **state)
 
             assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_TSX, low | flags << 61, address, 0, &out),
                              UPMU_BRANCH_TAKEN);
-            assert_true(out.from == address && out.to == address && out.info == flags << 61);
+            assert_true(out.from == address && out.to == address);
+            assert_int_equal(out.info, flags << 61 | (flags & 4u ? 0 : PREDICTED));
         }
         assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_FLAGS, address << 1 >> 1, address, 7, &out),
                          UPMU_BRANCH_TAKEN);
-        assert_true(out.from == address && out.to == address && out.info == 0);
+        assert_true(out.from == address && out.to == address && out.info == PREDICTED);
         /* AMD: with 58 bits, and with the 57 that CPUID promises at most (Linux amd/lbr.c, sign_ext_branch_ip). */
         for (unsigned above = 6; above < 8; above++) {
             uint64_t low = address << above >> above;
@@ -1389,7 +1392,7 @@ static void addresses_keep_their_sign(void **state)
             assert_int_equal(
                 upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, low, low | UINT64_C(2) << 62, ~UINT64_C(0), &out),
                 UPMU_BRANCH_TAKEN);
-            assert_true(out.from == address && out.to == address && out.info == UINT64_C(2) << 52);
+            assert_true(out.from == address && out.to == address && out.info == (PREDICTED | UINT64_C(2) << 52));
         }
     }
 }
@@ -1424,7 +1427,7 @@ static void goldmont_has_cycles_in_its_targets(void **state)
     assert_true(out.from == UINT64_C(0xffffffff81000000) && out.to == UINT64_C(0xffffffff81000040));
     assert_int_equal(out.info, MISPREDICTED | 0x1234);
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_TIME, 0x1000, 0x7fff00001000, 0, &out), UPMU_BRANCH_TAKEN);
-    assert_true(out.from == 0x1000 && out.to == 0x7fff00001000 && out.info == 0);
+    assert_true(out.from == 0x1000 && out.to == 0x7fff00001000 && out.info == PREDICTED);
 }
 
 /* Bits of the third register that a format does not have. */
@@ -1445,6 +1448,33 @@ static void unknown_bits_of_an_entry_are_dropped(void **state)
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, 1, 2, 3, &out), UPMU_BRANCH_SKIP);
 }
 
+/*
+ * Whether a branch was predicted right is said only where the hardware can say it, and not by a bit of its own; cycles
+ * without their bit 60 have no value (Linux lbr.c, get_lbr_cycles).
+ */
+static void what_is_not_known_is_said_neither_way(void **state)
+{
+    static const struct {
+        enum upmu_branch_format format;
+        uint64_t info, expected;
+    } rows[] = {{UPMU_BRANCH_FORMAT_INFO, PREDICTED | MISPREDICTED | 5, MISPREDICTED | 5},
+                {UPMU_BRANCH_FORMAT_INFO, 5, PREDICTED | 5},
+                {UPMU_BRANCH_FORMAT_EFFECTIVE, PREDICTED, 0},
+                {UPMU_BRANCH_FORMAT_ARCHITECTURAL, 5, PREDICTED},
+                {UPMU_BRANCH_FORMAT_ARCHITECTURAL, UPMU_BRANCH_INFO_CYCLES_VALID | 5,
+                 PREDICTED | UPMU_BRANCH_INFO_CYCLES_VALID | 5}};
+    struct upmu_branch out;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(upmu_branch_decode(rows[i].format, 1, 2, rows[i].info, &out), UPMU_BRANCH_TAKEN, i);
+        assert_int_equal(out.info, rows[i].expected, i);
+    }
+    assert_int_equal(upmu_branch_flags(MISPREDICTED), 1);
+    assert_int_equal(upmu_branch_flags(PREDICTED), 2);
+    assert_int_equal(upmu_branch_flags(0), 0);
+}
+
 /* PMUs by name have the stacks of their models (published depths). */
 static void pmus_by_name_know_their_stacks(void **state)
 {
@@ -1454,10 +1484,10 @@ static void pmus_by_name_know_their_stacks(void **state)
         uint64_t info;
     } pmus[] = {{"core", 4, 0},
                 {"atom", 8, 0},
-                {"nhm", 16, MISPREDICTED},
-                {"hsw", 16, MISPREDICTED | IN_TX | ABORT},
-                {"glm", 32, MISPREDICTED | CYCLES},
-                {"skl", 32, MISPREDICTED | IN_TX | ABORT | CYCLES},
+                {"nhm", 16, MISPREDICTED | PREDICTED},
+                {"hsw", 16, MISPREDICTED | PREDICTED | IN_TX | ABORT},
+                {"glm", 32, MISPREDICTED | PREDICTED | CYCLES},
+                {"skl", 32, MISPREDICTED | PREDICTED | IN_TX | ABORT | CYCLES},
                 {"p6", 0, 0},
                 {"zen2", 0, 0}};
 
@@ -1508,6 +1538,7 @@ int main(void)
         cmocka_unit_test(an_entry_of_32_bits_may_be_one_register),
         cmocka_unit_test(goldmont_has_cycles_in_its_targets),
         cmocka_unit_test(unknown_bits_of_an_entry_are_dropped),
+        cmocka_unit_test(what_is_not_known_is_said_neither_way),
         cmocka_unit_test(pmus_by_name_know_their_stacks),
     };
 
