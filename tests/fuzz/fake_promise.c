@@ -27,7 +27,7 @@ static struct fake_promise promised_netburst(const struct fake_leaves *leaves, u
     unsigned stepping = leaves->leaf1[0] & 15;
 
     /* Smithfield, Paxville and Tulsa have two cores. */
-    bool two = model == 4 ? among(0x190, stepping) : model == 6 && stepping == 8;
+    unsigned two = model == 4 ? among(0x190, stepping) : model == 6 && stepping == 8;
     unsigned cores = leaves->leaf0[0] >= 4 ? (leaves->leaf4[0] >> 26) + 1 : 1 + two;
 
     /* Without leaf 4, two logical CPUs of other model 6 may be two cores or two threads: no PMU is taken for them. */
