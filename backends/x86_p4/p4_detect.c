@@ -4,8 +4,8 @@
  * only through the functions of struct upmu_detection.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42 (IA32_MISC_ENABLE); perfctr 2.6.42
- * (numbers of hyper-threads on dual-core parts); Todd Allen's cpuid (steppings of dual-core parts, from the specification
- * updates of Intel's); errata N17 (249199) and O9 (290741) of the stopping counter.
+ * (numbers of hyper-threads on dual-core parts); Todd Allen's cpuid (steppings of dual-core parts, from Intel's
+ * specification updates); errata N17 (249199) and O9 (290741) of the stopping counter.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -129,8 +129,9 @@ unsigned upmu_p4_thread(const struct upmu_detection *detection)
 
 /*
  * Does the CPU hide its number of cores (leaf 4), and could be of either kind: two cores, or two hyper-threads of one?
- * Bit 22 of IA32_MISC_ENABLE, which a BIOS may set, limits CPUID to leaf 3. Steppings of model 6 have parts of both kinds
- * (Cedar Mill, Presler). A core that is taken for a hyper-thread would count nothing. Four logical CPUs are two of each.
+ * Bit 22 of IA32_MISC_ENABLE, which a BIOS may set, limits CPUID to leaf 3. Steppings of model 6 have parts of both
+ * kinds (Cedar Mill, Presler). A core that is taken for a hyper-thread would count nothing. Four logical CPUs are two
+ * of each.
  */
 static bool hides_cores(const struct upmu_detection *detection)
 {
