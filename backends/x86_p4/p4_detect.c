@@ -4,7 +4,8 @@
  * only through the functions of struct upmu_detection.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42 (IA32_MISC_ENABLE); perfctr 2.6.42
- * (numbers of hyper-threads on dual-core parts); errata N17 (249199) and O9 (290741) of the stopping counter.
+ * (numbers of hyper-threads on dual-core parts); Todd Allen's cpuid (steppings of dual-core parts, from Intel's
+ * specification updates); errata N17 (249199) and O9 (290741) of the stopping counter.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -95,13 +96,24 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
 }
 
 /*
- * Return the number of hyper-threads of a core: the logical CPUs of the package divided by its cores (leaf 4), rounded
- * up to a power of two.
+ * Does the stepping say that a package has two cores? Smithfield (0F44H, 0F47H), Paxville (0F48H) and Tulsa (0F68H)
+ * have. All other steppings of model 4 have one; of model 6 they are one core or two.
+ */
+static bool has_two_cores(const struct upmu_detection *detection)
+{
+    unsigned model = detection->model, stepping = detection->stepping;
+
+    return (model == 4 && (stepping == 4 || stepping == 7 || stepping == 8)) || (model == 6 && stepping == 8);
+}
+
+/*
+ * Return the number of hyper-threads of a core: the logical CPUs of the package divided by its cores, rounded up to a
+ * power of two. Leaf 4 has the cores; where CPUID is limited, the stepping says them.
  */
 static unsigned core_threads(const struct upmu_detection *detection)
 {
     unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
-    uint32_t leaf[4] = {0, 0, 0, 0};
+    uint32_t leaf[4] = {(uint32_t)has_two_cores(detection) << 26, 0, 0, 0};
 
     if (detection->leaf0[0] >= 4)
         detection->cpuid(detection->context, 4, 0, leaf);
@@ -117,13 +129,14 @@ unsigned upmu_p4_thread(const struct upmu_detection *detection)
 
 /*
  * Does the CPU hide its number of cores (leaf 4), and could be of either kind: two cores, or two hyper-threads of one?
- * Bit 22 of IA32_MISC_ENABLE, which a BIOS may set, limits CPUID to leaf 3. Models 4 and 6 have parts of both kinds. A
- * core that is taken for a hyper-thread would count nothing.
+ * Bit 22 of IA32_MISC_ENABLE, which a BIOS may set, limits CPUID to leaf 3. Steppings of model 6 have parts of both
+ * kinds (Cedar Mill, Presler). A core that is taken for a hyper-thread would count nothing. Four logical CPUs are two
+ * of each.
  */
 static bool hides_cores(const struct upmu_detection *detection)
 {
-    return detection->model >= 4 && detection->leaf0[0] < 4 && (detection->leaf1[3] & CPUID_HTT) &&
-           (detection->leaf1[1] >> 16 & 0xffu) == 2;
+    return detection->model == 6 && !has_two_cores(detection) && detection->leaf0[0] < 4 &&
+           (detection->leaf1[3] & CPUID_HTT) && (detection->leaf1[1] >> 16 & 0xffu) == 2;
 }
 
 bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)

@@ -178,8 +178,11 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     upmu_text_begin(&out, why->word, sizeof why->word);
     if (detection->leaf0[0] >= 10u)
         port_cpuid(machine->port, 10, 0, leaf);
+    /* A BIOS may limit the CPUID of a Pentium 4 to leaf 3 by bit 22 of IA32_MISC_ENABLE (SDM table 35-41). */
+    if (detection->family == 15 && detection->leaf0[0] == 3u)
+        upmu_text_string(&out, "switch off Limit CPUID (BIOS)");
     /* EBX of leaf 0 is "Genu" of "GenuineIntel": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
-    if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
+    else if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
         upmu_text_string(&out, "leaf 0AH is 0");
     else if (reader->lacks)
         upmu_text_string(&out, "CPUID promises no counters");

@@ -33,6 +33,9 @@
  */
 #define RECORDS_MOST 64u
 
+/* upmu_records.looked of a damaged buffer, which is counted once: more words than a buffer has. */
+#define LOOKED_DAMAGED 0xffffu
+
 /* From this format on a record names the counters whose record it is, and no others. */
 #define FORMAT_NAMED 3u
 
@@ -138,7 +141,7 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
         if (!named)
             named = records->seen;
         if (named & (named - 1u)) {
-            records->shared++;
+            records->shared += at >= records->looked;
             mark_recorded(meter, counters_since(records, named & wanted, at));
             return;
         }
@@ -148,7 +151,7 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
     records->has |= mine;
     for (; mine; mine &= mine - 1u)
         records->at[upmu_bits_lowest(mine)] = (uint16_t)at;
-    records->strange += !named;
+    records->strange += !named && at >= records->looked;
 }
 
 /* Return the bytes of the buffer that have records; above the buffer's size where the index is nowhere in it. */
@@ -157,10 +160,10 @@ static uint64_t filled_bytes(const struct upmu_records *records)
     return records->area[UPMU_AREA_INDEX] - records->buffer_linear;
 }
 
-/* Read the records of the buffer.  Returns false where not all could be read. */
+/* Read the records of the buffer, and set records->looked.  Returns false where not all could be read. */
 static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
 {
-    const struct upmu_records *records = &meter->cpu->records;
+    struct upmu_records *records = &meter->cpu->records;
     uint64_t filled = filled_bytes(records);
     struct upmu_precise record;
     unsigned number = 0;
@@ -176,6 +179,7 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
         give_record(meter, wanted, record.counters, at / 8u);
         at += record.bytes;
     }
+    records->looked = (uint16_t)(at / 8u);
     return true;
 }
 
@@ -191,6 +195,7 @@ static void empty_buffer(struct upmu_meter *meter, uint32_t stays)
         upmu_meter_fails(meter, meter->precise);
     records->area[UPMU_AREA_INDEX] = records->buffer_linear;
     records->seen = stays;
+    records->looked = 0;
     for (unsigned i = 0; i < UPMU_RECORD_COUNTERS; i++)
         records->since[i] = 0;
 }
@@ -209,7 +214,8 @@ static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
     records->has = 0;
     if (read_buffer(meter, wanted))
         return;
-    records->strange++;
+    records->strange += records->looked != LOOKED_DAMAGED;
+    records->looked = LOOKED_DAMAGED;
     mark_recorded(meter, wanted & ~records->has);
 }
 
@@ -472,7 +478,7 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
         return UPMU_ERR_PORT;
     set_up_area(records, meter->pmu);
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
-    records->has = records->seen = 0;
+    records->has = records->seen = records->looked = 0;
     records->ours = 1;
     UPMU_BARRIER();
     if (!set_groups(meter, UPMU_RECORD_GROUP_BITS) ||

@@ -24,10 +24,14 @@ static struct fake_promise promised_netburst(const struct fake_leaves *leaves, u
 {
     struct fake_promise promise = {.kind = FAKE_NETBURST, .general = 0x3ffff, .width = 40};
     unsigned logical = leaves->leaf1[3] >> 28 & 1 ? leaves->leaf1[1] >> 16 & 255 : 1;
-    unsigned cores = leaves->leaf0[0] >= 4 ? (leaves->leaf4[0] >> 26) + 1 : 1;
+    unsigned stepping = leaves->leaf1[0] & 15;
 
-    /* Without leaf 4, two logical CPUs of models 4 and 6 may be two cores or two threads: no PMU is taken for them. */
-    bool unknown = leaves->leaf0[0] < 4 && model >= 4 && logical == 2;
+    /* Smithfield, Paxville and Tulsa have two cores. */
+    unsigned two = model == 4 ? among(0x190, stepping) : model == 6 && stepping == 8;
+    unsigned cores = leaves->leaf0[0] >= 4 ? (leaves->leaf4[0] >> 26) + 1 : 1 + two;
+
+    /* Without leaf 4, two logical CPUs of other model 6 may be two cores or two threads: no PMU is taken for them. */
+    bool unknown = leaves->leaf0[0] < 4 && model == 6 && !two && logical == 2;
 
     if (!among(0x5f, model) || !(leaves->misc_enable >> 7 & 1) || unknown)
         return (struct fake_promise){.kind = FAKE_NO_PMU};

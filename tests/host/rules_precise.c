@@ -257,8 +257,7 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
 {
     const struct precise_memory *at = &host.cpu[number].precise;
     bool named = precise_format() >= 3; /* each record says whose it is */
-    /* (A shared record that a plan and an interrupt look at is counted by each.) */
-    uint64_t sum = (uint64_t)counts.taken + (named ? counts.shared : 0) + counts.strange;
+    uint64_t sum = (uint64_t)counts.taken + counts.shared + counts.strange;
 
     TRACE("records: %u taken, %u shared, %u strange of %llu", (unsigned)counts.taken, (unsigned)counts.shared,
           (unsigned)counts.strange, (unsigned long long)at->owed);

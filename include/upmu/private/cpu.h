@@ -388,6 +388,7 @@ struct upmu_records {
     uint32_t seen;             /* mask: counters that have been in meter->precise since the buffer was empty */
     uint32_t taken, shared, strange; /* as in upmu_record_counts */
     volatile uint8_t ours;     /* 1: registers of the CPU may have the address of the memory */
+    uint16_t looked;           /* words of the buffer whose records a look has counted in `shared` and `strange` */
     uint16_t since[UPMU_RECORD_COUNTERS]; /* place, in words, from which on records of a counter are its event's */
     uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the record of a counter in `has` */
 };

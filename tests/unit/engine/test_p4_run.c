@@ -6,6 +6,7 @@
 #include <upmu/probe.h>
 #include <upmu/session.h>
 #include "tests/unit/engine/p4_host.h"
+#include "backends/x86_p4/x86_p4.h"
 
 static void every_model_is_found(void **state)
 {
@@ -966,16 +967,27 @@ static void two_cores_without_threads_need_no_domain(void **state)
 }
 
 /*
- * A BIOS may limit CPUID to leaf 3 (bit 22 of MISC_ENABLE): then two CPUs of models 4 and 6 may be two cores or two
- * hyper-threads of one. Catches: a core that is taken for the second hyper-thread of the other one, and counts nothing.
+ * A BIOS may limit CPUID to leaf 3 (bit 22 of MISC_ENABLE): then two CPUs of model 6 may be two cores or two
+ * hyper-threads of one; those of model 4 are what the stepping says. Catches: a core that is taken for the second
+ * hyper-thread of the other one, and counts nothing; a single core that is refused.
  */
 static void cores_that_a_bios_hides_are_no_threads(void **state)
 {
     static const struct {
         const char *profile;
-        enum upmu_status expected;
-    } cases[] = {{"smithfield", UPMU_ERR_NO_PMU}, {"cedarmill", UPMU_ERR_NO_PMU},    {"nocona", UPMU_ERR_NO_PMU},
-                 {"prescott", UPMU_OK},           {"prescott_smtoff", UPMU_OK}, {"northwood", UPMU_OK}};
+        uint32_t signature;
+        unsigned cpus; /* of the package */
+        bool threads;  /* has a core two of them? */
+        bool hidden;
+    } cases[] = {{"northwood", 0xf29, 2, true, false},        {"prescott", 0xf34, 2, true, false},
+                 {"prescott_smtoff", 0xf34, 1, true, false},  {"nocona", 0xf41, 2, true, false},
+                 {"nocona", 0xf43, 2, true, false},           {"nocona", 0xf49, 2, true, false},
+                 {"nocona", 0xf4a, 2, true, false},           {"smithfield", 0xf44, 2, false, false},
+                 {"smithfield", 0xf47, 2, false, false},      {"smithfield", 0xf48, 2, false, false},
+                 {"nocona", 0xf48, 4, true, false},           {"cedarmill", 0xf62, 2, true, true},
+                 {"cedarmill", 0xf64, 2, true, true},         {"cedarmill", 0xf65, 2, true, true},
+                 {"cedarmill", 0xf64, 4, true, false},        {"cedarmill_smtoff", 0xf64, 1, true, true},
+                 {"cedarmill", 0xf68, 4, true, false},        {"cedarmill_smtoff", 0xf68, 1, false, false}};
     static struct upmu_sim sim;
     static struct upmu_machine machine;
     static struct upmu_cpu cpu;
@@ -983,11 +995,20 @@ static void cores_that_a_bios_hides_are_no_threads(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (unsigned limited = 0; limited < 2; limited++) {
-            upmu_sim_init(&sim, upmu_sim_profile(cases[i].profile), 2);
+            struct upmu_sim_profile profile = *upmu_sim_profile(cases[i].profile);
+            bool refused = limited && cases[i].hidden;
+            char text[80];
+
+            profile.signature = cases[i].signature;
+            upmu_sim_init(&sim, &profile, cases[i].cpus);
             sim.cpu[0].irqs_on = false;
             sim.cpu[0].misc_enable |= limited << 22;
             assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-            assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), limited ? cases[i].expected : UPMU_OK, i);
+            assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), refused ? UPMU_ERR_NO_PMU : UPMU_OK, i);
+            if (limited && !refused)
+                assert_int_equal(cpu.meter.pmu->quirks & UPMU_P4_HT ? 1 : 0, cases[i].threads, i);
+            upmu_why_text(&machine.why, text, sizeof text);
+            assert_true(!refused || !strcmp(text, "no usable PMU: switch off Limit CPUID (BIOS)"), i);
         }
 }
 

@@ -990,6 +990,55 @@ static bool name_both(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_k
     return memory(sim, cpu, kind, address, bytes, length);
 }
 
+/* Stop `sessions` in turn: the records lie in the buffer until the last one has looked at them. */
+static void stop_in_turn(unsigned sessions)
+{
+    for (unsigned i = 0; i < sessions; i++)
+        assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK);
+}
+
+/* A record that several plans look at is counted by the first: shared, damaged, or of a counter that stores none. */
+static void a_record_of_no_event_is_counted_once(void **state)
+{
+    static const struct {
+        const char *profile, *event;
+        unsigned shared, strange, again; /* counted at first; `shared` of the next records */
+    } cases[] = {{"nehalem", "INST_RETIRED.ANY_P:p", 1, 0, 1},
+                 {"nehalem", "INST_RETIRED.ANY_P:p", 0, 1, 1},
+                 {"skylake", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, 3, 0}};
+
+    (void)state;
+    for (unsigned c = 0; c < 3; c++) {
+        const uint64_t index = BUFFER + 12, nobody = 0;
+        struct upmu_record_counts counts;
+
+        set_up(cases[c].profile);
+        host.sim.cpu[0].in_nmi = true;
+        for (unsigned i = 0; i < 3; i++) {
+            host_add(&host, i, cases[c].event, 1000);
+            host_attach(&host, i, 0);
+            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        }
+        run_at(CODE, 1500);
+        if (c == 1)
+            memcpy(area[0] + 40, &index, 8);
+        for (unsigned i = 0; c == 2 && i < 3; i++)
+            memcpy(buffer[0] + i * host.cpu[0].meter.pmu->record_bytes + 8 * 18, &nobody, 8);
+        stop_in_turn(3);
+        counts = upmu_cpu_records(&host.cpu[0]);
+        assert_int_equal(counts.shared, cases[c].shared, c);
+        assert_int_equal(counts.strange, cases[c].strange, c);
+        assert_int_equal(counts.taken, 0, c);
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        run_at(CODE, 1000);
+        stop_in_turn(3);
+        assert_int_equal(upmu_cpu_records(&host.cpu[0]).shared, cases[c].shared + cases[c].again, c);
+        host.sim.cpu[0].in_nmi = false;
+        finish();
+    }
+}
+
 /*
  * A record of format 1 names every counter that has overflowed, also one whose own record comes with its next event.
  * Catches: a load of that counter, which the hardware undoes with the record: its count gets a period too much.
@@ -1109,6 +1158,7 @@ int main(void)
         cmocka_unit_test(memory_that_cannot_be_taken_back_is_reported),
         cmocka_unit_test(a_damaged_record_costs_one_sample),
         cmocka_unit_test(a_shared_record_is_of_no_event),
+        cmocka_unit_test(a_record_of_no_event_is_counted_once),
         cmocka_unit_test(a_record_is_found_without_its_bits),
         cmocka_unit_test(ordinary_events_beside_it_keep_their_samples),
         cmocka_unit_test(two_precise_events_of_one_interrupt_have_two_samples),
