@@ -4,14 +4,15 @@
  *
  * The control register has two writers: a local call, and a read, a freeze or an emergency stop in an NMI that
  * interrupts the call. A stack records while it is started, not frozen and not being read. A read in an NMI leaves the
- * stack on or off as it was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the
- * stack on.
+ * stack on or off as it was. A freeze, or the end of the last session that has branches, leaves it off: so `frozen` and
+ * `stack` are read after each write that switches the stack on.
  */
 #include <upmu/branches.h>
 
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
+#include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 
 #if UPMU_BRANCHES
@@ -65,7 +66,7 @@ bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_un
     bool fine = upmu_branch_stack_on(bank, stack, unit->record);
 
     UPMU_BARRIER();
-    return unit->frozen ? upmu_branch_stack_off(bank, stack) : fine;
+    return unit->frozen || !unit->stack ? upmu_branch_stack_off(bank, stack) : fine;
 }
 
 /*
@@ -109,6 +110,19 @@ bool upmu_branch_stack_newest(struct upmu_bank *bank, const struct upmu_branch_s
 }
 
 /* ---- Calls in any context ---- */
+
+/*
+ * Return the stack that records, or is frozen; NULL: none.  A stack that is lent stays the unit's while it is frozen,
+ * though its sessions have stopped.
+ */
+static inline const struct upmu_branch_stack *stack_of(const struct upmu_cpu *cpu)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (cpu->branches.given && !cpu->meter.branches && !cpu->branches.frozen)
+        return NULL;
+#endif
+    return cpu->branches.stack;
+}
 
 /* Branches that are not wanted are not written to `out` even for a moment: a program may be able to read it. */
 bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
@@ -161,7 +175,7 @@ bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_
 enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *out, unsigned room, unsigned *out_count)
 {
     struct upmu_branch_unit *unit = &cpu->branches;
-    const struct upmu_branch_stack *stack = unit->stack;
+    const struct upmu_branch_stack *stack = stack_of(cpu);
     struct upmu_bank *bank = &cpu->meter.bank;
     bool fine;
 
@@ -174,14 +188,14 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
     UPMU_BARRIER();
     unit->readers--;
     UPMU_BARRIER();
-    if (!unit->readers && !unit->frozen && !is_halted(unit))
+    if (!unit->readers && !unit->frozen && stack_of(cpu) && !is_halted(unit))
         fine &= upmu_branch_stack_go_on(bank, unit, stack);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
+    const struct upmu_branch_stack *stack = stack_of(cpu);
 
     if (!stack)
         return UPMU_ERR_STATE;
@@ -192,12 +206,22 @@ enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
+    const struct upmu_branch_stack *stack;
+#if UPMU_BRANCH_SAMPLES
+    bool was_frozen = cpu->branches.frozen;
+#endif
 
-    if (!stack)
-        return UPMU_ERR_STATE;
     cpu->branches.frozen = 0;
     UPMU_BARRIER();
+    stack = stack_of(cpu);
+    if (!stack)
+        return UPMU_ERR_STATE;
+#if UPMU_BRANCH_SAMPLES
+    if (was_frozen && cpu->meter.branches && cpu->branches.stale) { /* what it has is of before */
+        upmu_branch_samples_switch(&cpu->meter);
+        return cpu->meter.branches ? UPMU_OK : UPMU_ERR_PORT;
+    }
+#endif
     return cpu->branches.readers || is_halted(&cpu->branches) ||
                    upmu_branch_stack_go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }

@@ -303,6 +303,13 @@ static enum upmu_status stop_stack(struct upmu_meter *meter, void *unused)
 /* The bit of DEBUGCTL, Intel's and AMD's, with which an interrupt freezes the stack: Linux asm/msr-index.h. */
 #define FREEZE_BIT UPMU_BIT64(11)
 
+bool upmu_branch_stack_release(struct upmu_meter *meter)
+{
+    return meter->pmu->branch_freeze != UPMU_BRANCH_FREEZE_STATUS ||
+           upmu_bank_command(&meter->bank, meter->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN) ||
+           upmu_bank_command(&meter->bank, meter->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN);
+}
+
 /* Let interrupts freeze the stack from now on, or no more, where the hardware can.  False: the register faulted. */
 static bool set_freeze(struct upmu_meter *meter, bool freezes)
 {
@@ -322,6 +329,7 @@ static enum upmu_status lend_stack(struct upmu_meter *meter, const struct branch
         enum upmu_status status = refuse_faulted(start, &meter->bank);
 
         (void)set_freeze(meter, false);
+        (void)upmu_branch_stack_release(meter);
         (void)give_stack_back(meter, stack);
         return status;
     }
@@ -344,6 +352,8 @@ static bool end_loan(struct upmu_meter *meter)
     if (!unit->ours)
         return true;
     fine = set_freeze(meter, false) || set_freeze(meter, false);
+    /* Interrupts of sessions that want no branches have frozen the stack, too. */
+    fine &= upmu_branch_stack_release(meter);
     return give_stack_back(meter, meter->pmu->branch_stack) && fine;
 }
 
@@ -399,7 +409,7 @@ void upmu_branches_again(struct upmu_meter *meter)
                                : take_stack(meter, &start)) == UPMU_OK;
     if (!fine || lend_stack(meter, &start) != UPMU_OK) {
         meter->takes_branches = 0;
-        upmu_meter_log(meter, "upmu: samples have no branches: other software has the branch stack, or a fault");
+        upmu_meter_log(meter, "upmu: branches in samples cannot go on: other software has the branch stack, or a fault");
     }
 }
 

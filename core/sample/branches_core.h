@@ -106,6 +106,12 @@ static inline bool upmu_branches_end(struct upmu_meter *meter)
 #define UPMU_BRANCH_FROZEN 1u /* the status bit has stopped recording: its acknowledgement ends that */
 #define UPMU_BRANCH_OFF 2u    /* the enable bit is off, too, or may be */
 
+/* Status bit 58, Intel's and AMD's: the stack is frozen; its acknowledgement lets it record: Linux asm/msr-index.h. */
+#define UPMU_BRANCH_STATUS_FROZEN UPMU_BIT64(58)
+
+/* Let a stack that an interrupt has frozen record again, as far as its own bit allows.  False: a register faulted. */
+bool upmu_branch_stack_release(struct upmu_meter *meter);
+
 /*
  * Registers were lost in a sleep, or other software may have changed them, and no session runs: let sessions have the
  * stack again, if it is lent to them.  Context: a bracket on this CPU.
