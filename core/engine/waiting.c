@@ -17,6 +17,7 @@
 #include "core/place/placement.h"
 #include "core/engine/claims.h"
 #include "core/engine/estimate.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -26,7 +27,6 @@
 #include "core/engine/program.h"
 #include "core/engine/sets.h"
 #include "core/engine/thread_core.h"
-#include "core/sample/branch_samples.h"
 
 /* ---- One session ---- */
 

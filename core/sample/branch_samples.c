@@ -87,8 +87,8 @@ static bool write_filter(struct upmu_meter *meter, const struct upmu_branch_stac
 /*
  * Clear the stack and record from now on.  After a fault samples have no branches, until the next plan tries again.
  * Handlers that interrupt this leave the stack alone, as meter->branches is 0 meanwhile.  If any interrupt has left
- * mail in this bracket, its samples get no branches: they would be later ones.  A stack that the host has frozen is kept,
- * as is its filter: its resume comes here.
+ * mail in this bracket, its samples get no branches: they would be later ones.  A stack that the host has frozen is
+ * kept, as is its filter: its resume comes here.
  */
 static void start_samples(struct upmu_meter *meter, uint32_t record)
 {
@@ -114,7 +114,7 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
     unit->stale = 0;
     unit->taken = BRANCHES_LOST;
     if (fine && upmu_branch_stack_clear(bank, stack) && write_filter(meter, stack, record) &&
-        upmu_branch_stack_release(meter)) {
+        upmu_branch_stack_release(bank)) {
         unit->halted = is_in_guest(meter) ? UPMU_BRANCH_OFF : 0;
         UPMU_BARRIER();
         unit->stack = stack;
@@ -201,7 +201,7 @@ void upmu_branch_samples_resume(struct upmu_meter *meter)
     unit->halted = 0;
     UPMU_BARRIER();
     /* A read that this interrupt has interrupted switches recording on at its end. */
-    if (!upmu_branch_stack_release(meter) ||
+    if (!upmu_branch_stack_release(&meter->bank) ||
         (off && !unit->readers && !unit->frozen && !upmu_branch_stack_go_on(&meter->bank, unit, unit->stack)))
         stop_samples(meter);
 }

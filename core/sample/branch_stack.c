@@ -12,7 +12,6 @@
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 
 #if UPMU_BRANCHES
@@ -69,21 +68,16 @@ bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_un
     return unit->frozen || !unit->stack ? upmu_branch_stack_off(bank, stack) : fine;
 }
 
-/*
- * Has an interrupt stopped recording for its samples?  Then these are stored first, and what stores them switches
- * recording on.
- */
-static inline bool is_halted(struct upmu_branch_unit *unit)
-{
 #if UPMU_BRANCH_SAMPLES
-    if (unit->halted)
-        unit->halted = UPMU_BRANCH_OFF;
-    return unit->halted;
-#else
-    (void)unit;
-    return false;
-#endif
+
+bool upmu_branch_stack_release(struct upmu_bank *bank)
+{
+    return bank->pmu->branch_freeze != UPMU_BRANCH_FREEZE_STATUS ||
+           upmu_bank_command(bank, bank->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN) ||
+           upmu_bank_command(bank, bank->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN);
 }
+
+#endif
 
 /* ---- Entries ---- */
 
@@ -110,19 +104,6 @@ bool upmu_branch_stack_newest(struct upmu_bank *bank, const struct upmu_branch_s
 }
 
 /* ---- Calls in any context ---- */
-
-/*
- * Return the stack that records, or is frozen; NULL: none.  A stack that is lent stays the unit's while it is frozen,
- * though its sessions have stopped.
- */
-static inline const struct upmu_branch_stack *stack_of(const struct upmu_cpu *cpu)
-{
-#if UPMU_BRANCH_SAMPLES
-    if (cpu->branches.given && !cpu->meter.branches && !cpu->branches.frozen)
-        return NULL;
-#endif
-    return cpu->branches.stack;
-}
 
 /* Branches that are not wanted are not written to `out` even for a moment: a program may be able to read it. */
 bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
@@ -175,7 +156,7 @@ bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_
 enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *out, unsigned room, unsigned *out_count)
 {
     struct upmu_branch_unit *unit = &cpu->branches;
-    const struct upmu_branch_stack *stack = stack_of(cpu);
+    const struct upmu_branch_stack *stack = upmu_branch_stack_of(cpu);
     struct upmu_bank *bank = &cpu->meter.bank;
     bool fine;
 
@@ -188,42 +169,20 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
     UPMU_BARRIER();
     unit->readers--;
     UPMU_BARRIER();
-    if (!unit->readers && !unit->frozen && stack_of(cpu) && !is_halted(unit))
+    if (!unit->readers && !unit->frozen && upmu_branch_stack_of(cpu) && !upmu_branch_stack_halted(unit))
         fine &= upmu_branch_stack_go_on(bank, unit, stack);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = stack_of(cpu);
+    const struct upmu_branch_stack *stack = upmu_branch_stack_of(cpu);
 
     if (!stack)
         return UPMU_ERR_STATE;
     cpu->branches.frozen = 1;
     UPMU_BARRIER();
     return upmu_branch_stack_off(&cpu->meter.bank, stack) ? UPMU_OK : UPMU_ERR_PORT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
-{
-    const struct upmu_branch_stack *stack;
-#if UPMU_BRANCH_SAMPLES
-    bool was_frozen = cpu->branches.frozen;
-#endif
-
-    cpu->branches.frozen = 0;
-    UPMU_BARRIER();
-    stack = stack_of(cpu);
-    if (!stack)
-        return UPMU_ERR_STATE;
-#if UPMU_BRANCH_SAMPLES
-    if (was_frozen && cpu->meter.branches && cpu->branches.stale) { /* what it has is of before */
-        upmu_branch_samples_switch(&cpu->meter);
-        return cpu->meter.branches ? UPMU_OK : UPMU_ERR_PORT;
-    }
-#endif
-    return cpu->branches.readers || is_halted(&cpu->branches) ||
-                   upmu_branch_stack_go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 #else
@@ -242,12 +201,6 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
 }
 
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
     (void)cpu;
     return UPMU_ERR_COMPILED_OUT;
