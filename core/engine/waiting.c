@@ -17,6 +17,7 @@
 #include "core/place/placement.h"
 #include "core/engine/claims.h"
 #include "core/engine/estimate.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -475,6 +476,20 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 
 #if UPMU_SUSPEND || UPMU_UNCORE
 
+/* Return why a session that keeps its claims cannot run again, as a start would: the CPU has lost its branch stack. */
+static enum upmu_status say_why_not(const struct upmu_meter *meter, struct upmu_session *session)
+{
+#if UPMU_BRANCH_SAMPLES
+    enum upmu_status status = upmu_session_wants_branches(session) ? upmu_branch_samples_check(meter, session)
+                                                                   : UPMU_OK;
+
+    if (status != UPMU_OK)
+        return status;
+#endif
+    (void)meter;
+    return upmu_session_refuse(session, UPMU_ERR_LOST_CLAIM);
+}
+
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was)
 {
     enum upmu_status status = UPMU_OK;
@@ -491,7 +506,8 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
          */
         if (where_it_was) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-            (void)upmu_plan_in(meter, session, upmu_active(session));
+            if (!upmu_plan_in(meter, session, upmu_active(session)))
+                UPMU_STORE(session->error, say_why_not(meter, session));
             upmu_reconcile(meter);
         } else {
             UPMU_STORE(session->error, upmu_waiting_start(meter, session, true));

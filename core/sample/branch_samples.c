@@ -26,9 +26,6 @@
     (UPMU_BRANCH_ANY | UPMU_BRANCH_CALL | UPMU_BRANCH_IND_CALL | UPMU_BRANCH_RETURN | UPMU_BRANCH_COND |               \
      UPMU_BRANCH_IND_JUMP)
 
-/* Status bit 58, Intel's and AMD's: the stack is frozen; its acknowledgement lets it record: Linux asm/msr-index.h. */
-#define STATUS_FROZEN UPMU_BIT64(58)
-
 _Static_assert(sizeof(struct upmu_branch) * UPMU_BRANCHES_MOST == sizeof((struct upmu_branch_unit *)0)->newest,
                "room for the deepest stack");
 
@@ -59,21 +56,14 @@ static bool is_in_guest(const struct upmu_meter *meter)
 #endif
 }
 
-/* Let a stack that an interrupt has frozen record again, as far as its own bit allows.  False: a register faulted. */
-static bool release_stack(struct upmu_meter *meter)
-{
-    return meter->pmu->branch_freeze != UPMU_BRANCH_FREEZE_STATUS ||
-           upmu_bank_command(&meter->bank, meter->pmu->ack_row, STATUS_FROZEN) ||
-           upmu_bank_command(&meter->bank, meter->pmu->ack_row, STATUS_FROZEN);
-}
-
 static void stop_samples(struct upmu_meter *meter)
 {
     struct upmu_branch_unit *unit = &meter->cpu->branches;
     const struct upmu_branch_stack *stack = meter->pmu->branch_stack;
 
     meter->branches = 0;
-    unit->stack = NULL;
+    if (!unit->frozen) /* else the host may read it yet */
+        unit->stack = NULL;
     unit->halted = 0;
     UPMU_BARRIER();
     (void)(upmu_branch_stack_off(&meter->bank, stack) || upmu_branch_stack_off(&meter->bank, stack));
@@ -97,7 +87,8 @@ static bool write_filter(struct upmu_meter *meter, const struct upmu_branch_stac
 /*
  * Clear the stack and record from now on.  After a fault samples have no branches, until the next plan tries again.
  * Handlers that interrupt this leave the stack alone, as meter->branches is 0 meanwhile.  If any interrupt has left
- * mail in this bracket, its samples get no branches: they would be later ones.
+ * mail in this bracket, its samples get no branches: they would be later ones.  A stack that the host has frozen is
+ * kept, as is its filter: its resume comes here.
  */
 static void start_samples(struct upmu_meter *meter, uint32_t record)
 {
@@ -106,6 +97,13 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
     struct upmu_bank *bank = &meter->bank;
     bool fine = true;
 
+    if (unit->frozen && unit->stack) {
+        meter->branches = (uint16_t)record;
+        unit->stale = 1;
+        UPMU_BARRIER();
+        if (unit->frozen)
+            return;
+    }
     if (meter->branches) {
         meter->branches = 0;
         unit->stack = NULL;
@@ -115,13 +113,15 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
     unit->record = (uint16_t)record;
     unit->stale = 0;
     unit->taken = BRANCHES_LOST;
-    if (fine && upmu_branch_stack_clear(bank, stack) && write_filter(meter, stack, record) && release_stack(meter)) {
+    if (fine && upmu_branch_stack_clear(bank, stack) && write_filter(meter, stack, record) &&
+        upmu_branch_stack_release(bank)) {
         unit->halted = is_in_guest(meter) ? UPMU_BRANCH_OFF : 0;
         UPMU_BARRIER();
         unit->stack = stack;
         meter->branches = (uint16_t)record;
         UPMU_BARRIER();
-        if (is_in_guest(meter) || upmu_branch_stack_go_on(bank, unit, stack)) {
+        /* A read that this has interrupted switches recording on at its end. */
+        if (is_in_guest(meter) || unit->readers || upmu_branch_stack_go_on(bank, unit, stack)) {
             UPMU_BARRIER();
             if (!meter->cpu->mail.pending)
                 unit->taken = BRANCHES_UNREAD;
@@ -186,7 +186,7 @@ void upmu_branch_samples_status(struct upmu_meter *meter, uint64_t status)
 {
     struct upmu_branch_unit *unit = &meter->cpu->branches;
 
-    if (meter->pmu->branch_freeze == UPMU_BRANCH_FREEZE_STATUS && (status & STATUS_FROZEN) && !unit->halted)
+    if (meter->pmu->branch_freeze == UPMU_BRANCH_FREEZE_STATUS && (status & UPMU_BRANCH_STATUS_FROZEN) && !unit->halted)
         unit->halted = UPMU_BRANCH_FROZEN;
 }
 
@@ -201,8 +201,8 @@ void upmu_branch_samples_resume(struct upmu_meter *meter)
     unit->halted = 0;
     UPMU_BARRIER();
     /* A read that this interrupt has interrupted switches recording on at its end. */
-    if (!release_stack(meter) ||
-        (off && !unit->readers && !upmu_branch_stack_go_on(&meter->bank, unit, unit->stack)))
+    if (!upmu_branch_stack_release(&meter->bank) ||
+        (off && !unit->readers && !unit->frozen && !upmu_branch_stack_go_on(&meter->bank, unit, unit->stack)))
         stop_samples(meter);
 }
 

@@ -4,8 +4,8 @@
  *
  * The control register has two writers: a local call, and a read, a freeze or an emergency stop in an NMI that
  * interrupts the call. A stack records while it is started, not frozen and not being read. A read in an NMI leaves the
- * stack on or off as it was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the
- * stack on.
+ * stack on or off as it was. A freeze, or the end of the last session that has branches, leaves it off: so `frozen` and
+ * `stack` are read after each write that switches the stack on.
  */
 #include <upmu/branches.h>
 
@@ -65,24 +65,19 @@ bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_un
     bool fine = upmu_branch_stack_on(bank, stack, unit->record);
 
     UPMU_BARRIER();
-    return unit->frozen ? upmu_branch_stack_off(bank, stack) : fine;
+    return unit->frozen || !unit->stack ? upmu_branch_stack_off(bank, stack) : fine;
 }
 
-/*
- * Has an interrupt stopped recording for its samples?  Then these are stored first, and what stores them switches
- * recording on.
- */
-static inline bool is_halted(struct upmu_branch_unit *unit)
-{
 #if UPMU_BRANCH_SAMPLES
-    if (unit->halted)
-        unit->halted = UPMU_BRANCH_OFF;
-    return unit->halted;
-#else
-    (void)unit;
-    return false;
-#endif
+
+bool upmu_branch_stack_release(struct upmu_bank *bank)
+{
+    return bank->pmu->branch_freeze != UPMU_BRANCH_FREEZE_STATUS ||
+           upmu_bank_command(bank, bank->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN) ||
+           upmu_bank_command(bank, bank->pmu->ack_row, UPMU_BRANCH_STATUS_FROZEN);
 }
+
+#endif
 
 /* ---- Entries ---- */
 
@@ -161,7 +156,7 @@ bool upmu_branch_stack_entries(struct upmu_bank *bank, const struct upmu_branch_
 enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *out, unsigned room, unsigned *out_count)
 {
     struct upmu_branch_unit *unit = &cpu->branches;
-    const struct upmu_branch_stack *stack = unit->stack;
+    const struct upmu_branch_stack *stack = upmu_branch_stack_of(cpu);
     struct upmu_bank *bank = &cpu->meter.bank;
     bool fine;
 
@@ -174,32 +169,20 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
     UPMU_BARRIER();
     unit->readers--;
     UPMU_BARRIER();
-    if (!unit->readers && !unit->frozen && !is_halted(unit))
+    if (!unit->readers && !unit->frozen && upmu_branch_stack_of(cpu) && !upmu_branch_stack_halted(unit))
         fine &= upmu_branch_stack_go_on(bank, unit, stack);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
+    const struct upmu_branch_stack *stack = upmu_branch_stack_of(cpu);
 
     if (!stack)
         return UPMU_ERR_STATE;
     cpu->branches.frozen = 1;
     UPMU_BARRIER();
     return upmu_branch_stack_off(&cpu->meter.bank, stack) ? UPMU_OK : UPMU_ERR_PORT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
-{
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
-
-    if (!stack)
-        return UPMU_ERR_STATE;
-    cpu->branches.frozen = 0;
-    UPMU_BARRIER();
-    return cpu->branches.readers || is_halted(&cpu->branches) ||
-                   upmu_branch_stack_go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 #else
@@ -218,12 +201,6 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
 }
 
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
     (void)cpu;
     return UPMU_ERR_COMPILED_OUT;

@@ -13,6 +13,7 @@
 #include "core/engine/bracket.h"
 #include "core/engine/claims.h"
 #include "core/engine/meter.h"
+#include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/records_core.h"
 
@@ -322,6 +323,7 @@ static enum upmu_status lend_stack(struct upmu_meter *meter, const struct branch
         enum upmu_status status = refuse_faulted(start, &meter->bank);
 
         (void)set_freeze(meter, false);
+        (void)upmu_branch_stack_release(&meter->bank);
         (void)give_stack_back(meter, stack);
         return status;
     }
@@ -344,6 +346,8 @@ static bool end_loan(struct upmu_meter *meter)
     if (!unit->ours)
         return true;
     fine = set_freeze(meter, false) || set_freeze(meter, false);
+    /* Interrupts of sessions that want no branches have frozen the stack, too. */
+    fine &= upmu_branch_stack_release(&meter->bank);
     return give_stack_back(meter, meter->pmu->branch_stack) && fine;
 }
 
@@ -401,7 +405,7 @@ void upmu_branches_again(struct upmu_meter *meter)
                                : take_stack(meter, &start)) == UPMU_OK;
     if (!fine || lend_stack(meter, &start) != UPMU_OK) {
         meter->takes_branches = 0;
-        upmu_meter_log(meter, "upmu: samples have no branches: other software has the branch stack, or a fault");
+        upmu_meter_log(meter, "upmu: branches in samples cannot go on: other software has the stack, or a fault");
     }
 }
 
@@ -490,6 +494,28 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
     return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, stop_stack, NULL) : UPMU_ERR_NO_PMU;
 }
 
+enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
+{
+    const struct upmu_branch_stack *stack;
+#if UPMU_BRANCH_SAMPLES
+    bool was_frozen = cpu->branches.frozen;
+#endif
+
+    cpu->branches.frozen = 0;
+    UPMU_BARRIER();
+    stack = upmu_branch_stack_of(cpu);
+    if (!stack)
+        return UPMU_ERR_STATE;
+#if UPMU_BRANCH_SAMPLES
+    if (was_frozen && cpu->meter.branches && cpu->branches.stale) { /* what it has is of before */
+        upmu_branch_samples_switch(&cpu->meter);
+        return cpu->meter.branches ? UPMU_OK : UPMU_ERR_PORT;
+    }
+#endif
+    return cpu->branches.readers || upmu_branch_stack_halted(&cpu->branches) ||
+                   upmu_branch_stack_go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
 #if UPMU_BRANCH_SAMPLES
 
 enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use,
@@ -544,6 +570,12 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
 }
 
 enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
     (void)cpu;
     return UPMU_ERR_COMPILED_OUT;

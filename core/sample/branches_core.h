@@ -10,6 +10,14 @@
 #include <upmu/branches.h>
 #include <upmu/session.h>
 
+#if UPMU_BRANCH_SAMPLES
+
+/* Values of upmu_branch_unit.halted, beside 0. */
+#define UPMU_BRANCH_FROZEN 1u /* the status bit has stopped recording: its acknowledgement ends that */
+#define UPMU_BRANCH_OFF 2u    /* the enable bit is off, too, or may be */
+
+#endif
+
 #if UPMU_BRANCHES
 
 /* Results of upmu_branch_decode(). UPMU_BRANCH_TAKEN: the entry has a branch. */
@@ -69,6 +77,35 @@ bool upmu_branch_stack_on(struct upmu_bank *bank, const struct upmu_branch_stack
 bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
                              const struct upmu_branch_stack *stack);
 
+/*
+ * Has an interrupt stopped recording for its samples?  Then these are stored first, and what stores them switches
+ * recording on.
+ */
+static inline bool upmu_branch_stack_halted(struct upmu_branch_unit *unit)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (unit->halted)
+        unit->halted = UPMU_BRANCH_OFF;
+    return unit->halted;
+#else
+    (void)unit;
+    return false;
+#endif
+}
+
+/*
+ * Return the stack that records, or is frozen; NULL: none.  A stack that is lent stays the unit's while it is frozen,
+ * though its sessions have stopped.
+ */
+static inline const struct upmu_branch_stack *upmu_branch_stack_of(const struct upmu_cpu *cpu)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (cpu->branches.given && !cpu->meter.branches && !cpu->branches.frozen)
+        return NULL;
+#endif
+    return cpu->branches.stack;
+}
+
 /* Clear the entries of a stack that is off.  Returns false if a register faulted. */
 bool upmu_branch_stack_clear(struct upmu_bank *bank, const struct upmu_branch_stack *stack);
 
@@ -102,9 +139,11 @@ static inline bool upmu_branches_end(struct upmu_meter *meter)
 
 #if UPMU_BRANCH_SAMPLES
 
-/* Values of upmu_branch_unit.halted, beside 0. */
-#define UPMU_BRANCH_FROZEN 1u /* the status bit has stopped recording: its acknowledgement ends that */
-#define UPMU_BRANCH_OFF 2u    /* the enable bit is off, too, or may be */
+/* Status bit 58, Intel's and AMD's: the stack is frozen; its acknowledgement lets it record: Linux asm/msr-index.h. */
+#define UPMU_BRANCH_STATUS_FROZEN UPMU_BIT64(58)
+
+/* Let a stack that an interrupt has frozen record again, as far as its own bit allows.  False: a register faulted. */
+bool upmu_branch_stack_release(struct upmu_bank *bank);
 
 /*
  * Registers were lost in a sleep, or other software may have changed them, and no session runs: let sessions have the

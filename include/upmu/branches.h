@@ -147,7 +147,11 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
 UPMU_MUST_CHECK
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu);
 
-/* Continue recording after upmu_branches_freeze().  Cost, return values and context: as upmu_branches_freeze(). */
+/*
+ * Continue recording after upmu_branches_freeze().  Cost, return values and context: as upmu_branches_freeze().  If the
+ * sessions that had the frozen stack have stopped, the freeze ends, and the result is UPMU_ERR_STATE.  If others have
+ * started, or another thread runs, the stack is cleared: that costs as much as the start of a session with branches.
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
 
@@ -155,15 +159,16 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
  * Lend the branch stack of the executing CPU to sessions that sample (upmu_session_branches()); `use` NULL: take it
  * back.  use->record is 0 or UPMU_BRANCH_TAKE, use->kernel_from as for a start.  The stack is tried as by a first
  * upmu_branches_start(), and then off: it records while sessions that want branches run.  Then upmu_branches_read(),
- * _freeze() and _resume() work, too; samples that come between a freeze and the resume have no branches.
+ * _freeze() and _resume() work, too; samples that come between a freeze and the resume have no branches.  Frozen
+ * entries stay, whatever sessions do, until the resume or until the stack is taken back.
  * upmu_branches_start() is refused until the stack is taken back.  upmu_cpu_fini() takes it back.  After a sleep
  * (upmu_cpu_suspend()) sessions have it again.
  *
  * Where the hardware can, an interrupt freezes the stack (bit 11 of IA32_DEBUGCTL), so that samples have no branches of
  * the host's handler.
  *
- * Accesses: those of a first upmu_branches_start(), and 1 W + 1 R; to take it back those of upmu_branches_stop(), and 1
- * W + 1 R.
+ * Accesses: those of a first upmu_branches_start(), and 1 W + 1 R; to take it back those of upmu_branches_stop(), and 2
+ * W + 1 R at most.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_STATE (the stack is lent, or was started; other software uses the registers; Processor
  * Trace runs; the hardware changes worlds, upmu_cpu_world_by_hardware(); or it is taken back while sessions record

@@ -5,6 +5,7 @@
  * branches runs; sessions with different filters do not run together; every refusal has its reason.
  */
 #include <upmu/branches.h>
+#include <upmu/format.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
 #include <upmu/world.h>
@@ -858,6 +859,211 @@ static void an_emergency_ends_the_recording(void **state)
     }
 }
 
+/* ---- What ends, or comes between ---- */
+
+/* Interrupts of a session that wants no branches set the status bit that freezes the stack; the host then starts it. */
+static void a_stack_that_is_taken_back_is_not_frozen(void **state)
+{
+    const struct upmu_branch_filter all = {.record = 0};
+
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++) {
+        struct upmu_branch newest[UPMU_BRANCHES_MOST];
+        unsigned count;
+
+        set_up(kinds[k].profile);
+        add(0, "instructions", 1000, 0);
+        begin(0);
+        execute(USER_CODE, 0, 1500);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK);
+        host.sim.rule[UPMU_SIM_RULE_LBR_HOOKS] = 0;
+        assert_int_equal(upmu_branches_start(&host.cpu[0], &all, NULL), UPMU_OK, k);
+        execute(USER_CODE, 0, 700);
+        assert_int_equal(read_newest(newest, &count), UPMU_OK);
+        assert_int_equal(count, kinds[k].depth, k);
+        check_branch(&kinds[k], &newest[0], USER_CODE, 99);
+        assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
+        finish(&kinds[k]);
+    }
+}
+
+static uint32_t accesses_left; /* until the moment of a hook */
+
+/* At a moment of a read: an overflow, whose handler masks the session. */
+static void overflow_later(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                           uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    if (--accesses_left)
+        return;
+    sim->before_access = NULL;
+    upmu_sim_events(sim, &(struct upmu_sim_burst){.instructions = 30, .ip = KERNEL_CODE, .ip_step = 1});
+}
+
+static unsigned mask_always(void *context, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)context, (void)overflow, (void)notify;
+    return UPMU_OVERFLOW_MASK;
+}
+
+/* The last session stops in a handler, anywhere in a read of the host: the read does not let the stack go on. */
+static void a_read_does_not_restart_what_has_stopped(void **state)
+{
+    static const struct upmu_format format = {.name = "mask", .overflow = mask_always};
+    static const unsigned of[] = {0, 6, 9, 13, 17};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++)
+        for (uint32_t at = 1, last = 0; !last; at++) {
+            const struct cpu_kind *kind = &kinds[of[k]];
+            struct upmu_branch newest[UPMU_BRANCHES_MOST];
+            unsigned count;
+
+            set_up(kind->profile);
+            add(0, "instructions", 1000, MODES);
+            assert_int_equal(upmu_session_format(&host.session, &format, NULL, 0), UPMU_OK);
+            begin(0);
+            execute(KERNEL_CODE, 0, 980);
+            accesses_left = at;
+            host.sim.before_access = overflow_later;
+            assert_int_equal(read_newest(newest, &count), UPMU_OK, k, at);
+            last = host.sim.before_access != NULL;
+            host.sim.before_access = NULL;
+            assert_int_equal(host.session.state == UPMU_SESSION_MASKED, !last, k, at);
+            assert_int_equal(records(kind), last, k, at);
+            finish(kind);
+        }
+}
+
+/* Each access of upmu_cpu_changed() faults once.  A session whose branches are gone says so. */
+static void a_change_that_loses_the_stack_is_an_error(void **state)
+{
+    static const unsigned of[] = {6, 9, 13, 17};
+    unsigned lost = 0;
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++)
+        for (uint32_t at = 1, last = 0; !last; at++) {
+            enum upmu_status status;
+
+            set_up(kinds[of[k]].profile);
+            add(0, "instructions", 1000, UPMU_BRANCH_USER);
+            begin(0);
+            host.sim.expect_faults = true;
+            host.sim.fault_at = host.sim.accesses + at;
+            status = upmu_cpu_changed(&host.cpu[0]);
+            last = host.sim.accesses < host.sim.fault_at;
+            host.sim.fault_at = 0;
+            if (!host.cpu[0].meter.takes_branches) {
+                lost++;
+                assert_int_equal(status, UPMU_ERR_PORT, k, at);
+                assert_int_equal(host.session.state, UPMU_SESSION_STOPPED, k, at);
+                assert_int_equal(host.session.error, UPMU_ERR_HOOK_MISSING, k, at);
+                assert_string_equal(host.session.why.word, "upmu_cpu_use_branches");
+            }
+            finish(&kinds[of[k]]);
+        }
+    assert_compare(lost, >, 20);
+}
+
+static void freeze(bool frozen)
+{
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(frozen ? upmu_branches_freeze(&host.cpu[0]) : upmu_branches_resume(&host.cpu[0]), UPMU_OK);
+    upmu_sim_irqs(&host.sim, true);
+}
+
+static void check_frozen(const struct cpu_kind *kind, unsigned moment)
+{
+    struct upmu_branch newest[UPMU_BRANCHES_MOST];
+    unsigned count;
+
+    assert_false(records(kind), moment);
+    assert_int_equal(read_newest(newest, &count), UPMU_OK, moment);
+    assert_int_equal(count, kind->depth, moment);
+    check_branch(kind, &newest[0], USER_CODE, 99);
+    assert_false(records(kind), moment);
+}
+
+/* What the host has frozen stays as it is, whatever sessions and threads do; then the stack records what is wanted. */
+static void a_frozen_stack_stays_as_it_is(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++)
+        for (unsigned turn = 0; turn < 3; turn++) {
+            const struct cpu_kind *kind = &kinds[k];
+
+            set_up(kind->profile);
+            host_threads(&host, 3);
+            add(0, "instructions", 1000, UPMU_BRANCH_USER);
+            add(1, "instructions", 1000, UPMU_BRANCH_KERNEL);
+            begin(0);
+            host.sim.rule[UPMU_SIM_RULE_LBR_HOOKS] = 0;
+            execute(USER_CODE, 0, 700);
+            freeze(true);
+            host.sim.rule[UPMU_SIM_RULE_LBR_HOOKS] = 1;
+            host_thread_switch(&host, 0, 0);
+            check_frozen(kind, 0);
+            execute(USER_CODE, 300, 700);
+            check_frozen(kind, 1);
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            check_frozen(kind, 2);
+            if (turn == 2) { /* nothing records: the freeze ends all the same */
+                assert_int_equal(upmu_branches_resume(&host.cpu[0]), UPMU_ERR_STATE, k);
+                assert_false(records(kind), k);
+            }
+            if (turn == 1)
+                begin(1);
+            else
+                assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+            if (turn < 2) {
+                check_frozen(kind, 3);
+                freeze(false);
+            }
+            assert_true(records(kind), k, turn);
+            upmu_ring_drop(&host.session.ring);
+            execute(turn == 1 ? KERNEL_CODE : USER_CODE, 400, turn == 1 ? 1005 : 605);
+            assert_int_equal(check_record(kind, &host.sessions[turn == 1], turn == 1 ? KERNEL_CODE : USER_CODE,
+                                          400 + (turn == 1 ? 1000 : 600) / STEP), kind->depth, k, turn);
+            finish(kind);
+        }
+}
+
+/* The resume comes in an NMI, in a read of the frozen stack: that lets it record, and not before its end. */
+static void resume_later(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                         uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    if (--accesses_left)
+        return;
+    sim->before_access = NULL;
+    assert_int_equal(upmu_branches_resume(&host.cpu[0]), UPMU_OK);
+    assert_false(records(SKYLAKE));
+}
+
+static void a_resume_within_a_read_waits_for_its_end(void **state)
+{
+    (void)state;
+    for (uint32_t at = 1; at < 90; at++) {
+        struct upmu_branch newest[UPMU_BRANCHES_MOST];
+        unsigned count;
+
+        set_up("skylake");
+        host_threads(&host, 3);
+        add(0, "instructions", 1000, UPMU_BRANCH_USER);
+        begin(0);
+        execute(USER_CODE, 0, 700);
+        freeze(true);
+        host_thread_switch(&host, 0, 0);
+        accesses_left = at;
+        host.sim.before_access = resume_later;
+        assert_int_equal(read_newest(newest, &count), UPMU_OK);
+        assert_true(records(SKYLAKE), at);
+        finish(SKYLAKE);
+    }
+}
+
 /* ---- Formats, precise samples ---- */
 
 static unsigned reported;
@@ -1021,6 +1227,11 @@ int main(void)
         cmocka_unit_test(a_guest_is_not_recorded),
         cmocka_unit_test(the_host_reads_the_stack_of_sessions),
         cmocka_unit_test(an_emergency_ends_the_recording),
+        cmocka_unit_test(a_stack_that_is_taken_back_is_not_frozen),
+        cmocka_unit_test(a_read_does_not_restart_what_has_stopped),
+        cmocka_unit_test(a_change_that_loses_the_stack_is_an_error),
+        cmocka_unit_test(a_frozen_stack_stays_as_it_is),
+        cmocka_unit_test(a_resume_within_a_read_waits_for_its_end),
         cmocka_unit_test(a_format_of_the_host_gets_the_branches),
         cmocka_unit_test(precise_samples_have_branches_too),
         cmocka_unit_test(branches_cost_what_the_page_says),
