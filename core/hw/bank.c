@@ -544,15 +544,15 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
 }
 
 /*
- * The host may have changed a counter's bits in an auxiliary register.  Store the bits that differ from the shadow as
- * found ones: the restore leaves them as the host has set them.
+ * The host may have changed a reserved counter's bits in an auxiliary register, which has this value.  Store the bits
+ * that differ from the shadow as found ones: the restore leaves them as the host has set them.
  */
-static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
+static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter, uint64_t value)
 {
     bool others_too = upmu_register_class_of(bank->pmu, row)->by_counter;
-    uint64_t bits = others_too ? counters_bits(bank, row, counter) : ~UINT64_C(0), value;
+    uint64_t bits = others_too ? counters_bits(bank, row, counter) : ~UINT64_C(0);
 
-    if (!row_is(bank, row, UPMU_ROW_FOUND) || !upmu_bank_look(bank, row, &value))
+    if (!row_is(bank, row, UPMU_ROW_FOUND))
         return;
     bits &= value ^ bank->shadow[row];
     bank->found[row] = (bank->found[row] & ~bits) | (value & bits);
@@ -561,8 +561,18 @@ static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
         row_becomes(bank, row, 0, UPMU_ROW_FOUND);
 }
 
+/* As keep_beside(), for all counters of other software, before the shadow gets the value that the register has. */
+static void keep_theirs(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    for (uint32_t rest = bank->others; rest; rest &= rest - 1u)
+        if (row_is_beside(bank->pmu, row, upmu_bits_lowest(rest)))
+            keep_beside(bank, row, upmu_bits_lowest(rest), value);
+}
+
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
 {
+    uint64_t value;
+
     for (; counters; counters &= counters - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
 
@@ -572,7 +582,8 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
         upmu_bank_forget_row(bank, counter->gate_row);
         for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
             if (row_is_beside(bank->pmu, row, upmu_bits_lowest(counters))) {
-                keep_beside(bank, row, upmu_bits_lowest(counters));
+                if (row_is(bank, row, UPMU_ROW_FOUND) && upmu_bank_look(bank, row, &value))
+                    keep_beside(bank, row, upmu_bits_lowest(counters), value);
                 upmu_bank_forget_row(bank, row);
             }
     }
@@ -715,6 +726,13 @@ static inline uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
     return 0;
 }
 
+static inline void keep_theirs(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    (void)bank;
+    (void)row;
+    (void)value;
+}
+
 #endif
 
 /*
@@ -735,6 +753,7 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
     /* A handler just before the read may have stopped counters that are to run: their bits stay set in the shadow. */
     stopped = bank->stopped;
     value |= upmu_bank_take_gates(bank, &stopped, row) & bank->shadow[row];
+    keep_theirs(bank, row, value);
     keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
     return true;
 }

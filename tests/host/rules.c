@@ -301,13 +301,19 @@ void rules_drain(struct host_session *session)
     session->ring_lost = upmu_ring_lost(&session->session->ring);
 }
 
-/* (What is left of a period may be shorter than the shortest load: that sample comes later.) */
+/* The shortest load is no longer: where less is left of a period, its sample comes later. */
+#define LATE_MOST 256u
+
+/* So do the samples of all periods within this load, if a precise event stops between its overflow and its record. */
 static void check_periods(const struct host_session *session, unsigned i, uint64_t got, const char *what)
 {
     const struct host_event *event = &session->set[0].event[i];
     uint64_t period = event->sampling.period, over = event->low - event->grid, wanted = over / period;
+    uint64_t least = wanted - (wanted && over % period <= LATE_MOST), settled = over < LATE_MOST ? 0 : over - LATE_MOST;
 
-    if (got > wanted + event->doubts || got + (over % period <= 256u) < wanted)
+    if (event->level && settled / period < least)
+        least = settled / period;
+    if (got > wanted + event->doubts || got < least)
         rules_fail(RULE_SAMPLES, "session %u, event %u: %llu %s; %llu / %llu is %llu", number_of(session), i,
                    (unsigned long long)got, what, (unsigned long long)over, (unsigned long long)period,
                    (unsigned long long)wanted);
