@@ -31,6 +31,12 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
 void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared);
 
 /*
+ * Has this CPU no memory for the precise events of a session's active set, or no branch stack for its samples?  Then
+ * the session cannot run here, and each search for a place is refused with UPMU_ERR_HOOK_MISSING.
+ */
+bool upmu_placing_lacks_hook(const struct upmu_meter *meter, const struct upmu_session *session);
+
+/*
  * Store places in the tallies of a session's active set, and compile them.  Returns false where they cannot be
  * compiled.
  */

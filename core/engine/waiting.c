@@ -271,6 +271,8 @@ bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_
     uint64_t corunners = meter->corunners;
     bool others;
 
+    if (upmu_placing_lacks_hook(meter, session))
+        return true;
     if (upmu_meter_domain(meter))
         return false;
     if (!upmu_session_shares(session))
@@ -330,7 +332,8 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
         search = upmu_waiting_could_fit(meter, set, taken, false);
         if (!search)
             note_counters(session);
-        search = search && is_worth_a_search(meter, session);
+        /* a search that is refused at once is made, so that session->why says what the CPU was not given */
+        search = search && (upmu_placing_lacks_hook(meter, session) || is_worth_a_search(meter, session));
     }
     if (search)
         (void)upmu_waiting_start(meter, session, false);

@@ -89,7 +89,8 @@ static bool has_place(const struct upmu_meter *meter, const struct upmu_session 
 
 /*
  * Can a search succeed beside the counters `taken` and these co-runners?  Not if an earlier one beside the same
- * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.
+ * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.  Nor
+ * where the CPU lacks what the session needs: the session would keep counters idle.
  */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
@@ -98,7 +99,8 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 
     return upmu_placed_may_join(session, taken, corunners) &&
            upmu_waiting_could_fit(meter, set, taken, may_move) &&
-           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
+           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move)) &&
+           !upmu_placing_lacks_hook(meter, session);
 }
 
 /*

@@ -18,6 +18,12 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return session->branches;
 }
 
+/* Does this CPU lend its stack to sessions?  Without, no session runs there that wants branches. */
+static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
+{
+    return meter->takes_branches;
+}
+
 /*
  * Can the session run on this CPU, as far as branches are concerned?  Returns UPMU_OK; UPMU_ERR_HOOK_MISSING: the CPU
  * does not lend its stack; UPMU_ERR_UNSUPPORTED: the stack cannot record this.  Except for UPMU_OK session->why has the
@@ -63,6 +69,12 @@ void upmu_branch_samples_resume(struct upmu_meter *meter);
 static inline bool upmu_session_wants_branches(const struct upmu_session *session)
 {
     (void)session;
+    return false;
+}
+
+static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
+{
+    (void)meter;
     return false;
 }
 
