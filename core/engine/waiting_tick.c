@@ -8,6 +8,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/place/placement.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -113,6 +114,7 @@ struct selection {
     uint32_t taken;     /* `kept`, and the counters of the runners and waiters that were chosen so far */
     uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
     uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
+    const struct upmu_session *recorder; /* NULL, or one of the sessions on `taken`, whose samples have branches */
     uint32_t staying;   /* bit i: runner[i] was chosen */
     uint32_t coming;    /* bit i: waiter[i] was chosen */
     uint8_t runners, waiters, searches;
@@ -120,6 +122,21 @@ struct selection {
     struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };
+
+/* Note a session that is on `taken`: those that are chosen later run beside it. */
+static void note_chosen(struct selection *selection, const struct upmu_session *session)
+{
+    selection->corunners += upmu_placed_stamp(upmu_active(session));
+    if (upmu_session_wants_branches(session))
+        selection->recorder = session;
+}
+
+/* Can the samples of a session have their branches beside the sessions on `taken`?  A plan asks the same. */
+static bool agrees(const struct selection *selection, const struct upmu_session *session)
+{
+    return !upmu_session_wants_branches(session) || !selection->recorder ||
+           upmu_branch_samples_agree(session, selection->recorder);
+}
 
 /* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */
 static void find_runners(struct selection *selection)
@@ -145,7 +162,7 @@ static void find_runners(struct selection *selection)
         movable |= runner[i]->counters;
     selection->kept = selection->taken = meter->running & ~movable;
     for (rest = selection->kept; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
+        note_chosen(selection, session);
 }
 
 /*
@@ -163,9 +180,10 @@ static void find_waiters(struct selection *selection)
     for (; looks && (session = upmu_waiters_next(&walk)) != NULL && session->ticket <= last; looks--) {
         if (upmu_session_dropped(session))
             continue;
-        if ((has_place(meter, session, selection->corunners) &&
-             !(upmu_active(session)->counters & selection->kept)) ||
-            is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
+        if (agrees(selection, session) &&
+            ((has_place(meter, session, selection->corunners) &&
+              !(upmu_active(session)->counters & selection->kept)) ||
+             is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES)))
             selection->waiter[selection->waiters++] = session;
         else
             renew_session(meter, session);
@@ -249,6 +267,8 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
+    if (!agrees(selection, session))
+        return false;
     if (!waits || (fits && !(set->counters & selection->later)))
         return fits;
     if (!upmu_placed_may_join(session, selection->taken, selection->corunners))
@@ -284,7 +304,7 @@ static void choose_all(struct selection *selection)
         else
             selection->staying |= UPMU_BIT32(at - 1u);
         selection->taken |= upmu_active(session)->counters;
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
+        note_chosen(selection, session);
     }
 }
 

@@ -72,6 +72,13 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return false;
 }
 
+static inline bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other)
+{
+    (void)one;
+    (void)other;
+    return true;
+}
+
 static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
 {
     (void)meter;
