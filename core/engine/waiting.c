@@ -271,13 +271,13 @@ bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_
     uint64_t corunners = meter->corunners;
     bool others;
 
-    if (upmu_placing_lacks_hook(meter, session))
-        return true;
-    if (upmu_meter_domain(meter))
-        return false;
-    if (!upmu_session_shares(session))
-        (void)find_private(meter, &corunners, &others);
-    return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
+    if (!upmu_meter_domain(meter)) {
+        if (!upmu_session_shares(session))
+            (void)find_private(meter, &corunners, &others);
+        if (upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
+            return true;
+    }
+    return upmu_placing_lacks_hook(meter, session);
 }
 
 /*

@@ -90,8 +90,7 @@ static bool has_place(const struct upmu_meter *meter, const struct upmu_session 
 
 /*
  * Can a search succeed beside the counters `taken` and these co-runners?  Not if an earlier one beside the same
- * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.  Nor
- * where the CPU lacks what the session needs: the session would keep counters idle.
+ * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.
  */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
@@ -100,8 +99,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 
     return upmu_placed_may_join(session, taken, corunners) &&
            upmu_waiting_could_fit(meter, set, taken, may_move) &&
-           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move)) &&
-           !upmu_placing_lacks_hook(meter, session);
+           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
 /*
@@ -132,10 +130,9 @@ static void note_chosen(struct selection *selection, const struct upmu_session *
 }
 
 /* Can the samples of a session have their branches beside the sessions on `taken`?  A plan asks the same. */
-static bool agrees(const struct selection *selection, const struct upmu_session *session)
+static bool agrees_with_chosen(const struct selection *selection, const struct upmu_session *session)
 {
-    return !upmu_session_wants_branches(session) || !selection->recorder ||
-           upmu_branch_samples_agree(session, selection->recorder);
+    return !selection->recorder || upmu_branch_samples_agree(session, selection->recorder);
 }
 
 /* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */
@@ -166,8 +163,9 @@ static void find_runners(struct selection *selection)
 }
 
 /*
- * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that may have a place beside the sessions
- * on `kept`.  Others get a new ticket, which puts them at the end of the list; dropped ones are left alone.
+ * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that can run here, and may have a place
+ * beside the sessions on `kept`: others would keep counters idle.  They get a new ticket, which puts them at the end of
+ * the list; dropped ones are left alone.
  */
 static void find_waiters(struct selection *selection)
 {
@@ -180,10 +178,11 @@ static void find_waiters(struct selection *selection)
     for (; looks && (session = upmu_waiters_next(&walk)) != NULL && session->ticket <= last; looks--) {
         if (upmu_session_dropped(session))
             continue;
-        if (agrees(selection, session) &&
+        if (agrees_with_chosen(selection, session) &&
             ((has_place(meter, session, selection->corunners) &&
               !(upmu_active(session)->counters & selection->kept)) ||
-             is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES)))
+             (is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES) &&
+              !upmu_placing_lacks_hook(meter, session))))
             selection->waiter[selection->waiters++] = session;
         else
             renew_session(meter, session);
@@ -267,7 +266,7 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
-    if (!agrees(selection, session))
+    if (!agrees_with_chosen(selection, session))
         return false;
     if (!waits || (fits && !(set->counters & selection->later)))
         return fits;

@@ -583,7 +583,7 @@ static void sharing_sessions_with_two_filters_take_turns(void **state)
 
 /*
  * Eight sharing sessions wait for another filter than that of a session that does not share: three that want no
- * branches take turns as if they were not there.  Catches: counters kept for a session that cannot run; a tick that
+ * branches run in turn as if they were not there.  Catches: counters kept for a session that cannot run; a tick that
  * looks at such sessions alone.
  */
 static void a_wait_for_another_filter_takes_no_turn_of_others(void **state)
@@ -761,7 +761,7 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
 }
 
 /*
- * The thread's sharing session wants branches where the CPU lends no stack: sharing sessions of that CPU take turns as
+ * The thread's sharing session wants branches where the CPU lends no stack: sharing sessions of that CPU run in turn as
  * if it were not there; with the stack it has turns, too.  Catches: counters kept for a session that cannot run.
  */
 static void a_wait_without_a_stack_takes_no_turn_of_others(void **state)

@@ -938,7 +938,7 @@ static void end_without_memory(void)
 }
 
 /*
- * Sharing sessions of a CPU without memory take turns as if the thread's precise session were not there, which shares
+ * Sharing sessions of a CPU without memory run in turn as if the thread's precise session were not there, which shares
  * and waits; with memory it has turns, too.  Catches: counters kept for a session that cannot run.
  */
 static void a_wait_without_memory_takes_no_turn_of_others(void **state)
