@@ -37,7 +37,7 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
  */
 bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_session *session);
 
-/* The same; the flags of a compiled program answer for sessions that need neither. */
+/* As upmu_placing_misses_hook(): the flags of a compiled program answer for sessions that need neither. */
 static inline bool upmu_placing_lacks_hook(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     const struct upmu_program *program = &upmu_active(session)->program;
