@@ -112,9 +112,9 @@ struct selection {
     uint32_t taken;     /* `kept`, and the counters of the runners and waiters that were chosen so far */
     uint32_t later;     /* counters of runners that keep their ticket, and about which nothing is decided yet */
     uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
-    const struct upmu_session *recorder; /* NULL, or one of the sessions on `taken`, whose samples have branches */
     uint32_t staying;   /* bit i: runner[i] was chosen */
     uint32_t coming;    /* bit i: waiter[i] was chosen */
+    uint16_t branches;  /* what the stack records for the sessions on `taken`; 0: nothing */
     uint8_t runners, waiters, searches;
     bool moves;         /* one waiter alone was chosen, and it has a place only if running sessions move */
     struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
@@ -126,13 +126,15 @@ static void note_chosen(struct selection *selection, const struct upmu_session *
 {
     selection->corunners += upmu_placed_stamp(upmu_active(session));
     if (upmu_session_wants_branches(session))
-        selection->recorder = session;
+        selection->branches |= (uint16_t)upmu_branch_samples_wanted(session);
 }
 
 /* Can the samples of a session have their branches beside the sessions on `taken`?  A plan asks the same. */
 static bool agrees_with_chosen(const struct selection *selection, const struct upmu_session *session)
 {
-    return !selection->recorder || upmu_branch_samples_agree(session, selection->recorder);
+    uint32_t wanted = selection->branches ? upmu_branch_samples_wanted(session) : 0;
+
+    return !wanted || wanted == selection->branches;
 }
 
 /* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */

@@ -18,6 +18,14 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return session->branches;
 }
 
+/* Return the branches that the session's samples have.  Of a session that hides the kernel, only those of user mode. */
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
+{
+    if (!session->hides_kernel)
+        return session->branches;
+    return session->branches & UPMU_BRANCH_USER ? session->branches & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
+}
+
 /* Does this CPU lend its stack to sessions?  Without, no session runs there that wants branches. */
 static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
 {
@@ -72,11 +80,10 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return false;
 }
 
-static inline bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other)
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
 {
-    (void)one;
-    (void)other;
-    return true;
+    (void)session;
+    return 0;
 }
 
 static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
