@@ -253,6 +253,12 @@ static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *
     return false;
 }
 
+bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    return (upmu_session_wants_branches(session) && !upmu_branch_samples_ready(meter)) ||
+           lacks_memory(meter, upmu_active(session));
+}
+
 /*
  * May a session that wants branches have them here, and do the sessions beside it want none, or the same?  False: the
  * refusal is *out_status and session->why.

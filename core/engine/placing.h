@@ -7,6 +7,7 @@
 #define UPMU_CORE_PLACING_H
 
 #include "core/engine/plan.h"
+#include "core/engine/program.h"
 
 /* Could the active set of the session run on this PMU if no other session ran?  Returns UPMU_OK, or why not. */
 enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session);
@@ -29,6 +30,21 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
  * of that place are free.  `spared`: counters that the place leaves to other sessions, if possible.
  */
 void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared);
+
+/*
+ * Has this CPU no memory for the precise events of a session's active set, or no branch stack for its samples?  Then
+ * the session cannot run here, and each search for a place is refused with UPMU_ERR_HOOK_MISSING.
+ */
+bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_session *session);
+
+/* As upmu_placing_misses_hook(): the flags of a compiled program answer for sessions that need neither. */
+static inline bool upmu_placing_lacks_hook(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    const struct upmu_program *program = &upmu_active(session)->program;
+
+    return (!program->placement || (program->flags & (UPMU_PROGRAM_PRECISE | UPMU_PROGRAM_BRANCHES))) &&
+           upmu_placing_misses_hook(meter, session);
+}
 
 /*
  * Store places in the tallies of a session's active set, and compile them.  Returns false where they cannot be

@@ -53,7 +53,7 @@ bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 /*
  * May the set run with its compiled program?  It is compiled for this kind of CPU, its counters are not blocked for
  * sessions (upmu_meter_blocked()), and its placement is valid beside these co-runners, of which none runs alone.  If an
- * event is precise, the CPU has memory for records.
+ * event is precise, the CPU has memory for records; if samples have branches, it lends its stack.
  */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 

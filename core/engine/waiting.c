@@ -272,11 +272,13 @@ bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_
     uint64_t corunners = meter->corunners;
     bool others;
 
-    if (upmu_meter_domain(meter))
-        return false;
-    if (!upmu_session_shares(session))
-        (void)find_private(meter, &corunners, &others);
-    return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
+    if (!upmu_meter_domain(meter)) {
+        if (!upmu_session_shares(session))
+            (void)find_private(meter, &corunners, &others);
+        if (upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
+            return true;
+    }
+    return upmu_placing_lacks_hook(meter, session);
 }
 
 /*
@@ -331,7 +333,8 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
         search = upmu_waiting_could_fit(meter, set, taken, false);
         if (!search)
             note_counters(session);
-        search = search && is_worth_a_search(meter, session);
+        /* a search that is refused at once is made, so that session->why says what the CPU was not given */
+        search = search && (upmu_placing_lacks_hook(meter, session) || is_worth_a_search(meter, session));
     }
     if (search)
         (void)upmu_waiting_start(meter, session, false);

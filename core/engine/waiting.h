@@ -135,7 +135,8 @@ bool upmu_waiting_could_fit(const struct upmu_meter *meter, const struct upmu_se
 
 /*
  * Has a search beside the same co-runners found no place for a session?  Its co-runners are all that run if the session
- * shares, else those that do not share.  With a domain: false, as claims of other CPUs may have changed since.
+ * shares, else those that do not share.  With a domain: false, as claims of other CPUs may have changed since.  True,
+ * too, if the session cannot run on this CPU (upmu_placing_lacks_hook()).
  */
 bool upmu_waiting_was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move);
 

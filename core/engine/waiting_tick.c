@@ -8,6 +8,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/place/placement.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
@@ -113,11 +114,28 @@ struct selection {
     uint64_t corunners; /* sum of the stamps of the sessions on `taken` */
     uint32_t staying;   /* bit i: runner[i] was chosen */
     uint32_t coming;    /* bit i: waiter[i] was chosen */
+    uint16_t branches;  /* what the stack records for the sessions on `taken`; 0: nothing */
     uint8_t runners, waiters, searches;
     bool moves;         /* one waiter alone was chosen, and it has a place only if running sessions move */
     struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };
+
+/* Note a session that is on `taken`: those that are chosen later run beside it. */
+static void note_chosen(struct selection *selection, const struct upmu_session *session)
+{
+    selection->corunners += upmu_placed_stamp(upmu_active(session));
+    if (upmu_session_wants_branches(session))
+        selection->branches |= (uint16_t)upmu_branch_samples_wanted(session);
+}
+
+/* Can the samples of a session have their branches beside the sessions on `taken`?  A plan asks the same. */
+static bool agrees_with_chosen(const struct selection *selection, const struct upmu_session *session)
+{
+    uint32_t wanted = selection->branches ? upmu_branch_samples_wanted(session) : 0;
+
+    return !wanted || wanted == selection->branches;
+}
 
 /* Find the runners: of the running sharing sessions the UPMU_PARTS with the lowest tickets.  Full sessions are none. */
 static void find_runners(struct selection *selection)
@@ -143,12 +161,13 @@ static void find_runners(struct selection *selection)
         movable |= runner[i]->counters;
     selection->kept = selection->taken = meter->running & ~movable;
     for (rest = selection->kept; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
+        note_chosen(selection, session);
 }
 
 /*
- * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that may have a place beside the sessions
- * on `kept`.  Others get a new ticket, which puts them at the end of the list; dropped ones are left alone.
+ * Find the waiters: of the first TICK_LOOKS sharing sessions that wait, those that can run here, and may have a place
+ * beside the sessions on `kept`: others would keep counters idle.  They get a new ticket, which puts them at the end of
+ * the list; dropped ones are left alone.
  */
 static void find_waiters(struct selection *selection)
 {
@@ -161,9 +180,11 @@ static void find_waiters(struct selection *selection)
     for (; looks && (session = upmu_waiters_next(&walk)) != NULL && session->ticket <= last; looks--) {
         if (upmu_session_dropped(session))
             continue;
-        if ((has_place(meter, session, selection->corunners) &&
-             !(upmu_active(session)->counters & selection->kept)) ||
-            is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
+        if (agrees_with_chosen(selection, session) &&
+            ((has_place(meter, session, selection->corunners) &&
+              !(upmu_active(session)->counters & selection->kept)) ||
+             (is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES) &&
+              !upmu_placing_lacks_hook(meter, session))))
             selection->waiter[selection->waiters++] = session;
         else
             renew_session(meter, session);
@@ -247,6 +268,8 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
+    if (!agrees_with_chosen(selection, session))
+        return false;
     if (!waits || (fits && !(set->counters & selection->later)))
         return fits;
     if (!upmu_placed_may_join(session, selection->taken, selection->corunners))
@@ -282,7 +305,7 @@ static void choose_all(struct selection *selection)
         else
             selection->staying |= UPMU_BIT32(at - 1u);
         selection->taken |= upmu_active(session)->counters;
-        selection->corunners += upmu_placed_stamp(upmu_active(session));
+        note_chosen(selection, session);
     }
 }
 

@@ -36,14 +36,6 @@ enum branch_taken {
     BRANCHES_LOST    /* the stack was started anew since the interrupt */
 };
 
-/* Return the branches that the session's samples have.  Of a session that hides the kernel, only those of user mode. */
-static uint32_t wanted_of(const struct upmu_session *session)
-{
-    if (!session->hides_kernel)
-        return session->branches;
-    return session->branches & UPMU_BRANCH_USER ? session->branches & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
-}
-
 /* ---- On and off ---- */
 
 static bool is_in_guest(const struct upmu_meter *meter)
@@ -140,7 +132,7 @@ void upmu_branch_samples_come(struct upmu_meter *meter)
         return;
     while (!wanted && (session = upmu_meter_next_running(meter, &rest)) != NULL)
         if (upmu_active(session)->program.flags & UPMU_PROGRAM_BRANCHES)
-            wanted = wanted_of(session);
+            wanted = upmu_branch_samples_wanted(session);
     if (wanted && (wanted != meter->branches || meter->cpu->branches.stale))
         start_samples(meter, wanted);
     else if (!wanted && meter->branches)
@@ -234,7 +226,7 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
     if (!(overflow->flags & UPMU_SAMPLE_PRECISE))
         overflow->parts = 0;
     if (!of_interrupt || !meter->branches || unit->frozen || unit->taken == BRANCHES_LOST ||
-        wanted_of(overflow->session) != meter->branches)
+        upmu_branch_samples_wanted(overflow->session) != meter->branches)
         return;
     if (unit->taken == BRANCHES_UNREAD)
         read_stack(meter);
@@ -247,7 +239,9 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
 
 bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other)
 {
-    return !wanted_of(one) || !wanted_of(other) || wanted_of(one) == wanted_of(other);
+    uint32_t wanted = upmu_branch_samples_wanted(one), beside = upmu_branch_samples_wanted(other);
+
+    return !wanted || !beside || wanted == beside;
 }
 
 bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_session *session)

@@ -18,6 +18,20 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return session->branches;
 }
 
+/* Return the branches that the session's samples have.  Of a session that hides the kernel, only those of user mode. */
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
+{
+    if (!session->hides_kernel)
+        return session->branches;
+    return session->branches & UPMU_BRANCH_USER ? session->branches & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
+}
+
+/* Does this CPU lend its stack to sessions?  Without, no session runs there that wants branches. */
+static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
+{
+    return meter->takes_branches;
+}
+
 /*
  * Can the session run on this CPU, as far as branches are concerned?  Returns UPMU_OK; UPMU_ERR_HOOK_MISSING: the CPU
  * does not lend its stack; UPMU_ERR_UNSUPPORTED: the stack cannot record this.  Except for UPMU_OK session->why has the
@@ -63,6 +77,18 @@ void upmu_branch_samples_resume(struct upmu_meter *meter);
 static inline bool upmu_session_wants_branches(const struct upmu_session *session)
 {
     (void)session;
+    return false;
+}
+
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
+{
+    (void)session;
+    return 0;
+}
+
+static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
+{
+    (void)meter;
     return false;
 }
 

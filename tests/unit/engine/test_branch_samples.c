@@ -581,6 +581,85 @@ static void sharing_sessions_with_two_filters_take_turns(void **state)
     finish(SKYLAKE);
 }
 
+/*
+ * Eight sharing sessions wait for another filter than that of a session that does not share: three that want no
+ * branches run in turn as if they were not there.  Catches: counters kept for a session that cannot run; a tick that
+ * looks at such sessions alone.
+ */
+static void a_wait_for_another_filter_takes_no_turn_of_others(void **state)
+{
+    static const char four[] = "branches,branches:u,branches:k,branch-misses";
+    static struct upmu_session waiters[8];
+    unsigned turns[4] = {0}, waited = 0;
+
+    (void)state;
+    set_up("skylake");
+    add(0, "instructions", 1000, UPMU_BRANCH_CALL);
+    begin(0);
+    for (unsigned i = 1; i < 4; i++) {
+        host_add(&host, i, "branches,branch-misses", 0);
+        assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
+        begin(i);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(upmu_session_init(&waiters[i], &host.machine), UPMU_OK);
+        assert_int_equal(upmu_set_add(&waiters[i].set, four, &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+        assert_int_equal(upmu_session_branches(&waiters[i], UPMU_BRANCH_RETURN), UPMU_OK);
+        assert_int_equal(upmu_session_share(&waiters[i], true), UPMU_OK);
+        host_begin(&host, &waiters[i]);
+    }
+    for (unsigned tick = 0; tick < 60; tick++) {
+        host.sim.now_ns += 1000000;
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        for (unsigned i = 0; i < 4; i++)
+            turns[i] += host.sessions[i].state == UPMU_SESSION_RUNNING;
+        assert_int_equal(turns[1] + turns[2] + turns[3], 2 * (tick + 1), tick);
+        for (unsigned i = 0; i < 8; i++)
+            waited += waiters[i].state == UPMU_SESSION_WAITING;
+    }
+    assert_int_equal(waited, 60 * 8);
+    for (unsigned i = 1; i < 4; i++)
+        assert_compare(turns[i], >=, 20, i);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    for (unsigned tick = 0; tick < 60; tick++) {
+        host.sim.now_ns += 1000000;
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        for (unsigned i = 0; i < 8; i++)
+            waited -= waiters[i].state == UPMU_SESSION_RUNNING;
+    }
+    assert_compare(waited, <, 60 * 8 - 30);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(upmu_session_close(&waiters[i]), UPMU_OK, i);
+    finish(SKYLAKE);
+}
+
+/* Sharing sessions of two counters each, two with different filters: each tick runs two that can run together. */
+static void two_filters_and_others_leave_no_counter_idle(void **state)
+{
+    unsigned turns[4] = {0};
+
+    (void)state;
+    set_up("skylake");
+    for (unsigned i = 4; i--;) {
+        if (i < 2)
+            add(i, "branches,branch-misses", 1000, i ? UPMU_BRANCH_CALL : UPMU_BRANCH_RETURN);
+        else
+            host_add(&host, i, "branches,branch-misses", 0);
+        assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
+        begin(i);
+    }
+    for (unsigned tick = 0; tick < 60; tick++) {
+        host.sim.now_ns += 1000000;
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        for (unsigned i = 0; i < 4; i++)
+            turns[i] += host.sessions[i].state == UPMU_SESSION_RUNNING;
+        assert_int_equal(turns[0] + turns[1] + turns[2] + turns[3], 2 * (tick + 1), tick);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_compare(turns[i], >=, 20, i);
+    finish(SKYLAKE);
+}
+
 /* Of user mode alone, whatever the session asks for; what cannot be known is not given. */
 static void a_program_gets_no_branch_of_the_kernel(void **state)
 {
@@ -687,6 +766,58 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
     upmu_sim_switch_cpu(&host.sim, 0);
     begin(0);
     finish(SKYLAKE);
+}
+
+/*
+ * The thread's sharing session wants branches where the CPU lends no stack: sharing sessions of that CPU run in turn as
+ * if it were not there; with the stack it has turns, too.  Catches: counters kept for a session that cannot run.
+ */
+static void a_wait_without_a_stack_takes_no_turn_of_others(void **state)
+{
+    (void)state;
+    for (unsigned ran = 0; ran < 2; ran++) { /* without a place, or with one of CPU 0 */
+        unsigned turns[4] = {0};
+
+        host_set_up_two(&host, "skylake");
+        host_threads(&host, 3);
+        lend(0);
+        add(0, "branches,branches:u,branches:k,branch-misses", 1000, UPMU_BRANCH_CALL);
+        assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        for (unsigned i = 1; i < 4; i++) {
+            host_add(&host, i, "branches,branch-misses", 0);
+            assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
+            host_attach(&host, i, 1);
+            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        }
+        if (ran) {
+            host_thread_switch(&host, 0, 0);
+            assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+            host_thread_switch(&host, 0, 1);
+        }
+        host_thread_switch(&host, 1, 0);
+        assert_string_equal(host.session.why.word, "upmu_cpu_use_branches");
+        for (unsigned tick = 0; tick < 60; tick++) {
+            if (tick == 30)
+                lend(1);
+            upmu_sim_switch_cpu(&host.sim, 1);
+            host.sim.now_ns += 1000000;
+            assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
+            for (unsigned i = 0; i < 4; i++)
+                turns[i] += host.sessions[i].state == UPMU_SESSION_RUNNING;
+            if (tick < 30) {
+                assert_int_equal(turns[0], 0, ran, tick);
+                assert_int_equal(turns[1] + turns[2] + turns[3], 2 * (tick + 1), ran, tick);
+            }
+        }
+        assert_compare(turns[0], >=, 10, ran);
+        for (unsigned i = 1; i < 4; i++)
+            assert_compare(turns[i], >=, 18 + 5, ran, i);
+        host_thread_switch(&host, 1, 2);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        finish(SKYLAKE);
+    }
 }
 
 /* ---- Registers ---- */
@@ -1218,9 +1349,12 @@ int main(void)
         cmocka_unit_test(a_place_beside_a_filter_is_asked_anew),
         cmocka_unit_test(same_filter_or_one_after_the_other),
         cmocka_unit_test(sharing_sessions_with_two_filters_take_turns),
+        cmocka_unit_test(a_wait_for_another_filter_takes_no_turn_of_others),
+        cmocka_unit_test(two_filters_and_others_leave_no_counter_idle),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_cpu_without_its_stack_runs_no_such_session),
+        cmocka_unit_test(a_wait_without_a_stack_takes_no_turn_of_others),
         cmocka_unit_test(registers_are_as_they_were_found),
         cmocka_unit_test(branches_go_on_after_a_sleep_and_a_change),
         cmocka_unit_test(a_fault_leaves_nothing_recording),

@@ -917,6 +917,96 @@ static void a_wait_without_memory_begins_when_the_thread_comes(void **state)
     host_end(&host);
 }
 
+/* Two CPUs, of which CPU 0 has memory; the thread's session, which samples four precise events, comes to CPU 1. */
+static void come_without_memory(bool shares)
+{
+    static const char loads[] = "MEM_INST_RETIRED.ALL_LOADS:pp";
+
+    prepare("skylake");
+    host_end(&host);
+    host_machine(&host);
+    host_take_over(&host, 2, false);
+    host_threads(&host, 3);
+    give(0);
+    for (unsigned i = 0; i < 4; i++)
+        host_add(&host, 0, loads, 1000);
+    assert_int_equal(upmu_session_share(&host.session, shares), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+}
+
+static void end_without_memory(void)
+{
+    host_thread_switch(&host, 1, 2);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_end(&host);
+    assert_int_equal(outside, 0);
+}
+
+/*
+ * Sharing sessions of a CPU without memory run in turn as if the thread's precise session were not there, which shares
+ * and waits; with memory it has turns, too.  Catches: counters kept for a session that cannot run.
+ */
+static void a_wait_without_memory_takes_no_turn_of_others(void **state)
+{
+    (void)state;
+    for (unsigned ran = 0; ran < 2; ran++) { /* without a place, or with one of CPU 0 */
+        unsigned turns[4] = {0};
+
+        come_without_memory(true);
+        for (unsigned i = 1; i < 4; i++) {
+            host_add(&host, i, "branches,branch-misses", 0);
+            assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
+            host_attach(&host, i, 1);
+            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        }
+        if (ran) {
+            host_thread_switch(&host, 0, 0);
+            assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+            host_thread_switch(&host, 0, 1);
+        }
+        host_thread_switch(&host, 1, 0);
+        assert_string_equal(host.session.why.word, "upmu_cpu_use_records");
+        for (unsigned tick = 0; tick < 60; tick++) {
+            if (tick == 30)
+                give(1);
+            host.sim.now_ns += 1000000;
+            assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
+            for (unsigned i = 0; i < 4; i++)
+                turns[i] += host.sessions[i].state == UPMU_SESSION_RUNNING;
+            if (tick < 30) {
+                assert_int_equal(turns[0], 0, ran, tick);
+                assert_int_equal(turns[1] + turns[2] + turns[3], 2 * (tick + 1), ran, tick);
+            }
+        }
+        assert_compare(turns[0], >=, 10, ran);
+        for (unsigned i = 1; i < 4; i++)
+            assert_compare(turns[i], >=, 18 + 5, ran, i);
+        end_without_memory();
+    }
+}
+
+/* Of two sessions of a thread that do not share, the precise one cannot run; the other one has each free counter. */
+static void a_wait_without_memory_leaves_a_tick_to_others(void **state)
+{
+    (void)state;
+    come_without_memory(false);
+    host_add(&host, 1, "branches,branches:u,branches:k,branch-misses", 0);
+    host_attach(&host, 1, 1);
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    host_add(&host, 2, "branches,branch-misses", 0);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[2], &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[2]), UPMU_OK);
+    host_thread_switch(&host, 1, 0);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_stop(&host.sessions[1]), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_WAITING);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_RUNNING);
+    end_without_memory();
+}
+
 /* ---- What the simulated host has shown ---- */
 
 static enum upmu_pmi answer_to_another(void)
@@ -1192,6 +1282,8 @@ int main(void)
         cmocka_unit_test(an_event_that_cannot_be_precise_is_refused),
         cmocka_unit_test(a_cpu_without_memory_lets_precise_threads_wait),
         cmocka_unit_test(a_wait_without_memory_begins_when_the_thread_comes),
+        cmocka_unit_test(a_wait_without_memory_takes_no_turn_of_others),
+        cmocka_unit_test(a_wait_without_memory_leaves_a_tick_to_others),
         cmocka_unit_test(records_of_before_take_no_interrupt),
         cmocka_unit_test(a_throttled_event_says_what_it_loses),
         cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
