@@ -459,6 +459,9 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         upmu_count_flag(meter, UPMU_BIT32(counter));
+    /* An overflow whose record has not come sets the status bit, too, and no interrupt of ours will find and clear it. */
+    if (passed && !due && upmu_tally_is_precise(tally))
+        (void)upmu_count_acknowledge(meter, UPMU_BIT32(counter));
     /*
      * Without its tag the counter is loaded anew.  Where a close loses a carry, its value may not show an overflow:
      * there it always loses the tag.

@@ -1035,6 +1035,25 @@ static void records_of_before_take_no_interrupt(void **state)
     finish();
 }
 
+/*
+ * A precise event that stops between its overflow and its record leaves the status bit of its counter, and no interrupt
+ * comes.  Catches: an interrupt of another source, much later, that is taken for it.
+ */
+static void an_overflow_without_its_record_takes_no_interrupt(void **state)
+{
+    (void)state;
+    set_up("icelake");
+    host_sample(&host, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+    run_at(CODE, 1000);
+    assert_int_equal(host.answers, 0);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(peek(0x38e), 0);
+    host.sim.now_ns += 1000000000;
+    assert_int_equal(answer_to_another(), UPMU_PMI_NOT_OURS);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    finish();
+}
+
 /* A throttled event stores no record; the samples that it misses are in `lost` when it stops. */
 static void a_throttled_event_says_what_it_loses(void **state)
 {
@@ -1291,6 +1310,7 @@ int main(void)
         cmocka_unit_test(two_counters_of_e_cores_have_no_shadow),
         cmocka_unit_test(costs_are_those_of_the_manual),
         cmocka_unit_test(records_that_the_host_ended_stay_ended),
+        cmocka_unit_test(an_overflow_without_its_record_takes_no_interrupt),
     };
 
     return cmocka_run_group_tests_name("precise samples", tests, NULL, NULL);
