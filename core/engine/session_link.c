@@ -43,11 +43,6 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
-    /*
-     * The sequence grows by 2, and stays even.  A read on another CPU, which found the session on no CPU, sees the
-     * change and reads again.
-     */
-    upmu_session_repeat_reads(session);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU from now on */
     upmu_session_lose_place(session);
     link = &meter->sessions;
@@ -75,6 +70,11 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     session->next = NULL;
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
+    /*
+     * The sequence grows by 2, and stays even.  A read on another CPU that began before the session was linked sees this
+     * change, though it finds the session on no CPU again, and reads anew.
+     */
+    upmu_session_repeat_reads(session);
     /* The last step: from now on the session is on no CPU, and a call on another CPU may change it. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
