@@ -273,13 +273,10 @@ def perf_mem_report_shows_the_sources_of_data():
 
 def profiled(*options):
     """What llvm-profgen makes of the file."""
-    profgen, perf = judge("llvm-profgen", "llvm-profgen-14", "llvm-profgen"), judge("perf")
+    profgen = judge("llvm-profgen", "llvm-profgen-14", "llvm-profgen")
+    judge("perf")
     name, _ = recorded()
-    # Its expression for mappings has no process -1, which the kernel's mapping has.
-    script = run(perf, "script", "--show-mmap-events", "-F", "ip,brstack", "-i", name)[0]
-    with open(os.path.join(WORK, "script"), "w", encoding="ascii") as file:
-        file.writelines(line + "\n" for line in script.split("\n")[:-1] if "PERF_RECORD_MMAP2 -1/" not in line)
-    run(profgen, "--binary=" + PROGRAM, "--perfscript=script", "--output=profile", *options)
+    run(profgen, "--binary=" + PROGRAM, "--perfdata=" + name, "--output=profile", *options)
     return content("profile")
 
 
