@@ -209,11 +209,11 @@ soak:
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
 	examples/sbi_firmware/sbi_firmware \
-	examples/el2_hypervisor/el2 tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
+	examples/el2_hypervisor/el2 tests/mutants/mutants tests/host/host tests/perf/perf tests/judges/judges tests/foreign/foreign tests/foreign/hosts))
 
 # Layers of `make test`, and those that run alone.
 ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
-SINGLE := vm-guest edk2 zephyr rust foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts foreign-sbi host-sanitized host-threads
+SINGLE := vm-guest edk2 zephyr rust judges foreign-machines foreign-units foreign-demos foreign-el2 foreign-hosts foreign-sbi host-sanitized host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.
@@ -326,13 +326,13 @@ APT_UPDATE = $(SUDO) apt-get -o APT::Architectures="$$(dpkg --print-architecture
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with its list or with its packages: without
 # that library the tests run in 64 bits only, and say so.
-.PHONY: deps deps-demo deps-edk2 deps-perf deps-zephyr apt
+.PHONY: deps deps-demo deps-edk2 deps-judges deps-perf deps-zephyr apt
 apt:
 	@command -v apt-get >/dev/null || { printf '%s\n' \
 		'make deps installs packages of Debian 12, and this system has no apt-get.  Install these; only Debian was tried:' \
 		'Debian: apt-get install $(deps_DEBIAN)' 'Fedora: dnf install $(deps_FEDORA)' 'Arch: pacman -S $(deps_ARCH)' \
 		'macOS: brew install $(deps_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
-deps-demo deps-edk2 deps-perf deps-zephyr: apt
+deps-demo deps-edk2 deps-judges deps-perf deps-zephyr: apt
 	$(APT_UPDATE)
 	$(APT_INSTALL) $($@_DEBIAN)
 

@@ -38,6 +38,7 @@
 #define PERF_SAMPLE_WEIGHT (1u << 14)
 #define PERF_SAMPLE_DATA_SRC (1u << 15)
 #define PERF_BRANCHES 0xbu /* PERF_SAMPLE_BRANCH_USER, _KERNEL and _ANY */
+#define PERF_RECORD_MMAP 1u
 #define PERF_RECORD_LOST 2u
 #define PERF_RECORD_COMM 3u
 #define PERF_RECORD_SAMPLE 9u
@@ -246,22 +247,26 @@ static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
 }
 
 /*
- * Write a mapping as a record MMAP2, because llvm-profgen and perf2bolt do not look at MMAP. Device and inode are not
- * known: they are written as 0.
+ * Write a mapping. A program's is a record MMAP2, because llvm-profgen and perf2bolt do not look at MMAP; device and
+ * inode are not known: they are written as 0. The kernel's is a record MMAP of process -1 and thread 0, as perf writes
+ * it: llvm-profgen 14 refuses a file with an MMAP2 of a process below 0.
  */
 static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upmu_log_range *range)
 {
-    size_t bytes = 72 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
+    const bool kernel = misc == PERF_MISC_KERNEL;
+    size_t bytes = (kernel ? 40u : 72u) + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
 
-    perf_record(emit, PERF_RECORD_MMAP2, misc, bytes);
+    perf_record(emit, kernel ? PERF_RECORD_MMAP : PERF_RECORD_MMAP2, misc, bytes);
     upmu_emit_number(emit, range->process, 4);
-    upmu_emit_number(emit, range->process, 4);
+    upmu_emit_number(emit, kernel ? 0 : range->process, 4);
     upmu_emit_number(emit, range->start, 8);
     upmu_emit_number(emit, range->end - range->start, 8);
     upmu_emit_number(emit, range->offset, 8);
-    upmu_emit_zeros(emit, 24); /* fields maj, min, ino and ino_generation */
-    upmu_emit_number(emit, PERF_PROTECTION, 4);
-    upmu_emit_number(emit, PERF_MAPPED, 4);
+    if (!kernel) {
+        upmu_emit_zeros(emit, 24); /* fields maj, min, ino and ino_generation */
+        upmu_emit_number(emit, PERF_PROTECTION, 4);
+        upmu_emit_number(emit, PERF_MAPPED, 4);
+    }
     perf_name(emit, range->name.at, range->name.length);
     perf_trailer(emit, range->process, range->process);
 }

@@ -332,14 +332,14 @@ def perf_shows_the_parts_of_precise_samples():
     wanted = []
     for i in range(60):
         code, count = list(SOURCES)[i % len(SOURCES)], i % 33
-        branches = [(0x400000 + 16 * k, 0x400100 + 16 * (i % 5), (k & 1) << 63 | k) for k in range(count)]
+        branches = [(0x400000 + 16 * k, 0x400100 + 16 * (i % 5), (0, 1 << 55, 1 << 63)[k % 3] | k) for k in range(count)]
         body = struct.pack("<HHHHIIIIIIQQQQQ", 0, 0, 1, 0, 0, 1, 7, 8, 0, 0, 0x400800 + i, 0, 1000 * i, 0, 1000)
         body += struct.pack("<HHBB2xQQQ", 1 | 2 | 4 | 32, 0, count, 1, 0x7fff00000000 + i, code | (i & 1) << 4 | (i >> 1 & 1) << 5,
                             200 + i)
         bodies.append((9, body + b"".join(struct.pack("<QQQ", *branch) for branch in branches)))
         what = f"OP LOAD|{SOURCES[code]}|TLB {'L2 miss' if i & 1 else 'L1 or L2 hit'}|LCK {'Yes' if i & 2 else 'No'}"
         wanted.append((0x400800 + i, 0x7fff00000000 + i, 200 + i, what,
-                       tuple((source, target, "M" if info >> 63 else "P", info & 0xffff) for source, target, info in branches)))
+                       tuple((source, target, "M" if info >> 63 else "P" if info >> 55 else "-", info & 0xffff) for source, target, info in branches)))
     with open(os.path.join(WORK, "precise"), "wb") as file:
         file.write(log_of(bodies, len(wanted)))
     tool("convert", "precise", "--perf", "perf-precise")
@@ -349,7 +349,7 @@ def perf_shows_the_parts_of_precise_samples():
         if row:  # the level stands there twice, by an old field and by a new one: "L1 or L1 hit"
             found.append((int(row[4], 16), int(row[1], 16), int(row[3]), re.sub(r"LVL (.*?) or .*? hit", r"LVL \1 hit", row[2]),
                           tuple((int(a, 16), int(b, 16), flag, int(cycles)) for a, b, flag, cycles in
-                                re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP])/-/-/(\d+)", row[5]))))
+                                re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/([MP-])/-/-/(\d+)", row[5]))))
     complaints = expect("perf script: samples", len(found), len(wanted))
     complaints += [f"perf script: {row}" for row, should in zip(found, wanted) if row != should][:5]
     history = perf("report", "--stdio", "--branch-history", "-n", "--percent-limit", "0", data="perf-precise")

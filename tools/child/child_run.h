@@ -9,6 +9,9 @@
 #include <sys/types.h>
 #include <tools/child/child.h>
 
+#define CHILD_MAPPINGS 4u
+#define CHILD_NAME 4096u /* bytes of a file's path, with its end */
+
 /* A thread of the program, or of programs that it started; the instruction that comes next. */
 struct child_task {
     pid_t id;
@@ -39,6 +42,10 @@ struct child {
     void *file;
     struct cmd_symbol *function;
     unsigned functions;
+    /* Code that it has before its first instruction: its own, and that of the program which loads its libraries */
+    struct cmd_mapping mapping[CHILD_MAPPINGS];
+    char mapped[CHILD_MAPPINGS][CHILD_NAME];
+    unsigned mappings;
     /* Signals of this process before the run */
     bool quiet;
     sigset_t mask_before;
@@ -59,6 +66,10 @@ pid_t child_wait(pid_t id, int *status, int flags);
 void child_read_functions(struct child *child);
 void child_forget_functions(struct child *child);
 bool child_function(unsigned index, struct cmd_symbol *out_symbol);
+
+/* Files that code of the program that has been started is mapped from. */
+void child_read_mappings(struct child *child);
+bool child_mapping(unsigned index, struct cmd_mapping *out_mapping);
 
 /* A run is over: signals are this process's own again. */
 void child_is_over(struct child *child);

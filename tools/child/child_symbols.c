@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of a program that has been started, from its file.  Those of its shared libraries have no names.
+ * What a program that has been started has in memory: functions, from its file (those of its shared libraries have no
+ * names), and the files that its code is mapped from, as the kernel says.
  */
 #define _GNU_SOURCE
 #include <tools/child/child_run.h>
 
 #include <elf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +73,10 @@ static int by_address(const void *a, const void *b)
                                          : (first->end < second->end) - (first->end > second->end);
 }
 
-/* Keep a single symbol at an address, and end it at the next one at most: labels of assembler code have no size. */
+/*
+ * Keep a single symbol at an address, and end it at the next one at most. Labels of assembler code have no size: such a
+ * one ends at the next, the last one with its page.
+ */
 static unsigned without_overlap(struct cmd_symbol *function, unsigned count)
 {
     unsigned kept = 0;
@@ -84,6 +89,8 @@ static unsigned without_overlap(struct cmd_symbol *function, unsigned count)
             function[kept - 1].end = function[i].start;
         function[kept++] = function[i];
     }
+    if (kept != 0 && function[kept - 1].end == function[kept - 1].start)
+        function[kept - 1].end = (function[kept - 1].start | 4095) + 1;
     return kept;
 }
 
@@ -114,6 +121,36 @@ void child_read_functions(struct child *child)
     child->functions = without_overlap(child->function, child->functions);
 }
 
+/* A line of proc_pid_maps(5), whose last column is the file.  False: the memory is no code, or of no file. */
+static bool mapping_of(char *line, struct cmd_mapping *out_mapping, char out_name[CHILD_NAME])
+{
+    int name = 0;
+    char executable;
+
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c%*c %" SCNx64 " %*s %*s %n", &out_mapping->start,
+               &out_mapping->end, &executable, &out_mapping->offset, &name) != 4)
+        return false;
+    if (executable != 'x' || line[name] != '/' || strlen(line + name) >= CHILD_NAME)
+        return false;
+    strcpy(out_name, line + name);
+    out_mapping->name = out_name;
+    return true;
+}
+
+void child_read_mappings(struct child *child)
+{
+    char line[CHILD_NAME + 128];
+    FILE *file;
+
+    (void)snprintf(line, sizeof line, "/proc/%d/maps", (int)child->id);
+    file = fopen(line, "re");
+    while (file != NULL && child->mappings < CHILD_MAPPINGS && fgets(line, sizeof line, file) != NULL)
+        child->mappings += mapping_of(line, &child->mapping[child->mappings], child->mapped[child->mappings]);
+    if (file != NULL)
+        (void)fclose(file);
+}
+
 void child_forget_functions(struct child *child)
 {
     free(child->function);
@@ -121,6 +158,7 @@ void child_forget_functions(struct child *child)
     child->function = NULL;
     child->file = NULL;
     child->functions = 0;
+    child->mappings = 0;
 }
 
 bool child_function(unsigned index, struct cmd_symbol *out_symbol)
@@ -130,5 +168,15 @@ bool child_function(unsigned index, struct cmd_symbol *out_symbol)
     if (index >= child->functions)
         return false;
     *out_symbol = child->function[index];
+    return true;
+}
+
+bool child_mapping(unsigned index, struct cmd_mapping *out_mapping)
+{
+    const struct child *child = &child_state;
+
+    if (index >= child->mappings)
+        return false;
+    *out_mapping = child->mapping[index];
     return true;
 }

@@ -99,6 +99,8 @@ static bool child_begin(struct cmd *cmd)
     child_forget_functions(child);
     if (child->named)
         child_read_functions(child);
+    if (child->named)
+        child_read_mappings(child);
     return true;
 }
 
@@ -136,7 +138,8 @@ int child_take(struct cmd *cmd, unsigned count, const char *const *words, const 
                                                               : "instructions,branches",
                                      .clock_ns = child_clock_ns,
                                      .start = child_begin,
-                                     .symbol = child_function};
+                                     .symbol = child_function,
+                                     .mapping = child_mapping};
     cmd->child = &child->face;
     return CMD_OK;
 }

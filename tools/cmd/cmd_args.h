@@ -258,6 +258,12 @@ struct cmd_symbol {
     uint64_t start, end;
 };
 
+/* Bytes of a file, from byte `offset` on, at addresses from `start` to `end` - 1. */
+struct cmd_mapping {
+    const char *name;
+    uint64_t start, end, offset;
+};
+
 /* A workload, and what one iteration of it retires. */
 struct cmd_workload {
     const char *name;
@@ -282,6 +288,8 @@ struct cmd_child {
     bool (*run)(struct cmd *cmd);
     /* The program's functions, by address; false after the last. */
     bool (*symbol)(unsigned index, struct cmd_symbol *out_symbol);
+    /* Files that its code is mapped from; false after the last. */
+    bool (*mapping)(unsigned index, struct cmd_mapping *out_mapping);
 };
 
 /* NULL: a workload is run.  There are no programs where there is no host, and no code for them. */

@@ -88,10 +88,13 @@ int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload)
 int cmd_results_symbols(struct cmd *cmd)
 {
     enum upmu_status status = UPMU_OK;
+    struct cmd_mapping file;
     struct cmd_symbol code;
 
     for (unsigned i = 0; status == UPMU_OK && cmd_symbol(cmd, i, &code); i++)
         status = upmu_log_symbol(&cmd->log, code.start, code.end, code.name);
+    for (unsigned i = 0; status == UPMU_OK && cmd_child(cmd) != NULL && cmd_child(cmd)->mapping(i, &file); i++)
+        status = upmu_log_mapping(&cmd->log, 0, file.start, file.end, file.offset, file.name);
     return status == UPMU_OK ? CMD_OK : log_refusal(cmd, "log", status);
 }
 

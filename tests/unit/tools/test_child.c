@@ -59,6 +59,18 @@ static void test_progress(void *context, const char *text)
         snprintf(shown, sizeof shown, "%s", text);
 }
 
+static uint64_t memory[1 << 14], stored[1 << 12];
+static size_t stored_bytes;
+
+static bool store_file(void *context, const char *name, const void *bytes, size_t length)
+{
+    (void)context, (void)name;
+    assert_compare(length, <=, sizeof stored);
+    memcpy(stored, bytes, length);
+    stored_bytes = length;
+    return true;
+}
+
 /* ---- Programs ---- */
 
 struct code {
@@ -192,7 +204,8 @@ static const struct cmd_live *own_cpu; /* NULL: there is none */
 static int run_line(const char *text)
 {
     static const struct cmd_sink sink = {
-        .write = take_out, .write_error = take_err, .now_ms = test_now, .progress = test_progress};
+        .write = take_out, .write_error = take_err, .write_file = store_file, .now_ms = test_now,
+        .progress = test_progress};
     static char copy[16384];
     const char *words[40], *kept[CHILD_WORDS];
     unsigned count = 0;
@@ -202,6 +215,8 @@ static int run_line(const char *text)
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.live = own_cpu;
+    cmd.memory = memory;
+    cmd.memory_bytes = sizeof memory;
     said_bytes = error_bytes = hidden = 0;
     out[0] = err[0] = shown[0] = '\0';
     snprintf(copy, sizeof copy, "%s", text);
@@ -493,6 +508,21 @@ static void functions_are_where_the_file_says(void **state)
     free(bytes);
 }
 
+/* Labels without a size reach to the next function, the last one to the end of its page: a log takes no empty one. */
+static void a_function_without_a_size_is_not_empty(void **state)
+{
+    struct cmd_symbol function[] = {{"_init", 0x1000, 0x1000}, {"main", 0x1010, 0x1080}, {"_fini", 0x1084, 0x1084}};
+
+    (void)state;
+    assert_int_equal(without_overlap(function, 3), 3);
+    assert_int_equal(function[0].end, 0x1010);
+    assert_int_equal(function[1].end, 0x1080);
+    assert_int_equal(function[2].end, 0x2000);
+    function[0].end = 0x1020;
+    assert_int_equal(without_overlap(function, 1), 1);
+    assert_int_equal(function[0].end, 0x1020);
+}
+
 /* Sanitizers see what is read behind its end. */
 static void damage_is_read_within_the_file(void **state)
 {
@@ -530,6 +560,53 @@ static void samples_of_a_program_have_its_addresses(void **state)
     has(out, "(elsewhere)");
     snprintf(line, sizeof line, "record --sim skl -g --folded x -- %s", word_of(&lasts, 0, 0));
     assert_int_equal(run_line(line), CMD_USAGE);
+}
+
+/* Code of the program is mapped from its file alone: there is no other file. */
+static void a_log_of_a_program_says_which_file_its_code_is_of(void **state)
+{
+    struct upmu_log_reader reader;
+    struct upmu_log_item item;
+    unsigned mappings = 0;
+    char line[8192];
+
+    (void)state;
+    snprintf(line, sizeof line, "record --sim skl -c 100 --log log -- %s", word_of(&lasts, 0, 0));
+    assert_int_equal(run_line(line), 42);
+    assert_int_equal(upmu_log_open(&reader, stored, stored_bytes), UPMU_OK);
+    while (upmu_log_next(&reader, &item)) {
+        if (item.kind != UPMU_LOG_MAPPING)
+            continue;
+        mappings++;
+        assert_int_equal(item.of.range.process, 0);
+        assert_int_equal(item.of.range.start, LOAD);
+        assert_int_equal(item.of.range.end, LOAD + 4096);
+        assert_int_equal(item.of.range.offset, 0);
+        assert_int_equal(item.of.range.name.length, strlen(file_of(&lasts, 0, 0)));
+        assert_memory_equal(item.of.range.name.at, file_of(&lasts, 0, 0), item.of.range.name.length);
+    }
+    assert_int_equal(mappings, 1);
+}
+
+/* Lines of the kernel: code of files, data, code of no file. */
+static void a_mapping_is_code_of_a_file(void **state)
+{
+    char code_line[] = "7f10aa000000-7f10aa025000 r-xp 00026000 fe:01 3146 \t /usr/lib/a b.so (deleted)\n";
+    char data_line[] = "7f10aa025000-7f10aa026000 rw-p 00026000 fe:01 3146 /usr/lib/a\n";
+    char kernel_line[] = "7ffd0f7de000-7ffd0f7e0000 r-xp 00000000 00:00 0 [vdso]\n";
+    char own_line[] = "7ffd0f7de000-7ffd0f7e0000 rwxp 00000000 00:00 0 \n";
+    char name[CHILD_NAME];
+    struct cmd_mapping mapping;
+
+    (void)state;
+    assert_true(mapping_of(code_line, &mapping, name));
+    assert_int_equal(mapping.start, UINT64_C(0x7f10aa000000));
+    assert_int_equal(mapping.end, UINT64_C(0x7f10aa025000));
+    assert_int_equal(mapping.offset, 0x26000);
+    assert_string_equal(mapping.name, "/usr/lib/a b.so (deleted)");
+    assert_false(mapping_of(data_line, &mapping, name));
+    assert_false(mapping_of(kernel_line, &mapping, name));
+    assert_false(mapping_of(own_line, &mapping, name));
 }
 
 /* Taken branches alone, each with its kind where the CPU knows it, and the exit status is the program's. */
@@ -601,8 +678,11 @@ int main(void)
         cmocka_unit_test(at_its_own_speed_a_program_runs_to_its_end),
         cmocka_unit_test(signals_of_the_tool_are_its_own_again),
         cmocka_unit_test(functions_are_where_the_file_says),
+        cmocka_unit_test(a_function_without_a_size_is_not_empty),
         cmocka_unit_test(damage_is_read_within_the_file),
         cmocka_unit_test(samples_of_a_program_have_its_addresses),
+        cmocka_unit_test(a_log_of_a_program_says_which_file_its_code_is_of),
+        cmocka_unit_test(a_mapping_is_code_of_a_file),
         cmocka_unit_test(the_last_branches_of_a_program_are_those_that_it_took),
     };
 
