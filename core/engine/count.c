@@ -459,7 +459,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         upmu_count_flag(meter, UPMU_BIT32(counter));
-    /* An overflow whose record has not come sets the status bit, too, and no interrupt of ours will find and clear it. */
+    /* An overflow whose record has not come has set its status bit, too, and no interrupt of ours will clear it. */
     if (passed && !due && upmu_tally_is_precise(tally))
         (void)upmu_count_acknowledge(meter, UPMU_BIT32(counter));
     /*

@@ -71,8 +71,8 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     session->link = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
     /*
-     * The sequence grows by 2, and stays even.  A read on another CPU that began before the session was linked sees this
-     * change, though it finds the session on no CPU again, and reads anew.
+     * The sequence grows by 2, and stays even.  A read on another CPU that began before the session was linked sees
+     * this change, though it finds the session on no CPU again, and reads anew.
      */
     upmu_session_repeat_reads(session);
     /* The last step: from now on the session is on no CPU, and a call on another CPU may change it. */
