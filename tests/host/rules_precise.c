@@ -44,7 +44,7 @@ static bool ends_period(const struct host_event *event, const struct hardware_re
     if (high < first + period)
         return false;
     last = high - (high - first) % period;
-    return last + LATE >= low;
+    return last + LATE + event->late >= low;
 }
 
 /* A counter that the event itself made overflow records that event, others the next one. */
@@ -269,11 +269,36 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
                    (unsigned long long)at->owed);
 }
 
+/*
+ * IA32_PEBS_ENABLE is written whenever precise events come or leave.  One that is due has no sample before it overflows.
+ * Where it leaves before its shortest load is over, and this load begins anew when it comes again, its sample is later
+ * by what it counted, each time.
+ */
+static void note_load(struct host_event *event)
+{
+    if (event->low >= event->loaded[1] + LATE)
+        event->late = 0;
+    else if (event->high > event->loaded[0])
+        event->late += event->high - event->loaded[0];
+    event->loaded[0] = event->low;
+    event->loaded[1] = event->high;
+}
+
+static void note_loads(unsigned number)
+{
+    for (unsigned s = 0; s < HOST_SESSIONS; s++)
+        for (unsigned k = 0; host.session[s].session && k < host.session[s].sets; k++)
+            for (unsigned i = 0; i < host.session[s].set[k].events && rules_is_here(&host.session[s], number); i++)
+                note_load(&host.session[s].set[k].event[i]);
+}
+
 /* precise.h: IA32_DS_AREA and MSR_PEBS_DATA_CFG are written while memory is lent, and at its end as they were found. */
 void precise_write(unsigned number, uint32_t msr, uint64_t value)
 {
     const struct precise_memory *at = &host.cpu[number].precise;
 
+    if (msr == 0x3f1)
+        note_loads(number);
     if (!precise_is_on() || at->area || at->unsafe || (msr != 0x600 && msr != 0x3f2 && msr != 0x3f1))
         return;
     if (msr == 0x3f1 ? value & ~rules_found(number, msr) : value != rules_found(number, msr))
