@@ -26,12 +26,6 @@ unsigned precise_format(void)
 
 /* ---- Records ---- */
 
-/*
- * An event that is loaded with less to go than its shortest load, or between an overflow and its record, has its sample
- * later by so many events at most.  (The longest of these loads is 128, of instructions on some CPUs.)
- */
-#define LATE 130u
-
 /* Does a period of the event end `skid` events before this record?  Its count there is `low` to `high`. */
 static bool ends_period(const struct host_event *event, const struct hardware_record *record, unsigned skid)
 {
@@ -44,7 +38,8 @@ static bool ends_period(const struct host_event *event, const struct hardware_re
     if (high < first + period)
         return false;
     last = high - (high - first) % period;
-    return last + LATE + event->late >= low;
+    return last + PRECISE_LATE >= low ||
+           (low <= event->loaded[1] + PRECISE_LATE && last + 2u * PRECISE_LATE + event->late >= low);
 }
 
 /* A counter that the event itself made overflow records that event, others the next one. */
@@ -270,13 +265,13 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
 }
 
 /*
- * IA32_PEBS_ENABLE is written whenever precise events come or leave.  One that is due has no sample before it overflows.
- * Where it leaves before its shortest load is over, and this load begins anew when it comes again, its sample is later
- * by what it counted, each time.
+ * IA32_PEBS_ENABLE is written whenever precise events come or leave.  One that is due has no sample before its counter
+ * overflows: there is no record.  If it leaves within its shortest load, this load begins anew when it comes again, and
+ * the sample is later by what was counted, each time.
  */
 static void note_load(struct host_event *event)
 {
-    if (event->low >= event->loaded[1] + LATE)
+    if (event->low >= event->loaded[1] + PRECISE_LATE)
         event->late = 0;
     else if (event->high > event->loaded[0])
         event->late += event->high - event->loaded[0];
