@@ -265,9 +265,9 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
 }
 
 /*
- * IA32_PEBS_ENABLE is written whenever precise events come or leave.  One that is due has no sample before its counter
- * overflows: there is no record.  If it leaves within its shortest load, this load begins anew when it comes again, and
- * the sample is later by what was counted, each time.
+ * IA32_PEBS_ENABLE is written whenever precise events come or leave.  A due event has no sample before its counter
+ * overflows, because the hardware stores no record.  If the event leaves within its shortest load, this load begins
+ * anew when it comes again, and the sample is later by what was counted, each time.
  */
 static void note_load(struct host_event *event)
 {

@@ -413,7 +413,7 @@ static void interleave(unsigned setting, enum operation outer)
             return;
         interleavings++;
         check_claimants(&one, &two);
-        /* What it holds, it keeps: a session that runs again at once on its registers needs no second try. */
+        /* A CPU keeps what it holds: a session that runs again on its registers has no second try. */
         assert_true(result || !held);
         /* Of two that want the same, one gets it. */
         if (inner_count == 1 && inner[0] == outer && outer == CLAIM_COUNTER)
