@@ -154,9 +154,10 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, un
     uint32_t *word = &domain->claim[what];
     uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(number);
     bool counter = what >= UPMU_RESOURCES, others = others_in(before, number);
-    bool used = !counter && !others && upmu_domain_holds(&before, number);
+    bool holds = !counter && upmu_domain_holds(&before, number), used = holds && !others;
 
-    if (used && load_value(domain, what) == value)
+    /* No other CPU changes the value of what this one holds.  So no swap can fail, when another joins or leaves now. */
+    if (holds && load_value(domain, what) == value)
         return UPMU_CLAIM_KEPT;
     if (((before & STORING) && !used) || (others && (counter || load_value(domain, what) != value)) ||
         !swap_word(word, before,

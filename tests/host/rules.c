@@ -304,12 +304,16 @@ void rules_drain(struct host_session *session)
 /* The shortest load is no longer: where less is left of a period, its sample comes later. */
 #define LATE_MOST 256u
 
-/* So do the samples of all periods within this load, if a precise event stops between its overflow and its record. */
+/*
+ * So do the samples of all periods within two of these loads, if a precise event stops within the second one, or
+ * between its overflow and its record; and more if it did so several times in a row: host_event.late.
+ */
 static void check_periods(const struct host_session *session, unsigned i, uint64_t got, const char *what)
 {
     const struct host_event *event = &session->set[0].event[i];
     uint64_t period = event->sampling.period, over = event->low - event->grid, wanted = over / period;
-    uint64_t least = wanted - (wanted && over % period <= LATE_MOST), settled = over < LATE_MOST ? 0 : over - LATE_MOST;
+    uint64_t least = wanted - (wanted && over % period <= LATE_MOST), late = 2u * PRECISE_LATE + event->late;
+    uint64_t settled = over < late ? 0 : over - late;
 
     if (event->level && settled / period < least)
         least = settled / period;

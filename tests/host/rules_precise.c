@@ -26,12 +26,6 @@ unsigned precise_format(void)
 
 /* ---- Records ---- */
 
-/*
- * An event that is loaded with less to go than its shortest load, or between an overflow and its record, has its sample
- * later by so many events at most.  (The longest of these loads is 128, of instructions on some CPUs.)
- */
-#define LATE 130u
-
 /* Does a period of the event end `skid` events before this record?  Its count there is `low` to `high`. */
 static bool ends_period(const struct host_event *event, const struct hardware_record *record, unsigned skid)
 {
@@ -44,7 +38,8 @@ static bool ends_period(const struct host_event *event, const struct hardware_re
     if (high < first + period)
         return false;
     last = high - (high - first) % period;
-    return last + LATE >= low;
+    return last + PRECISE_LATE >= low ||
+           (low <= event->loaded[1] + PRECISE_LATE && last + 2u * PRECISE_LATE + event->late >= low);
 }
 
 /* A counter that the event itself made overflow records that event, others the next one. */
@@ -269,11 +264,36 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
                    (unsigned long long)at->owed);
 }
 
+/*
+ * IA32_PEBS_ENABLE is written whenever precise events come or leave.  A due event has no sample before its counter
+ * overflows, because the hardware stores no record.  If the event leaves within its shortest load, this load begins
+ * anew when it comes again, and the sample is later by what was counted, each time.
+ */
+static void note_load(struct host_event *event)
+{
+    if (event->low >= event->loaded[1] + PRECISE_LATE)
+        event->late = 0;
+    else if (event->high > event->loaded[0])
+        event->late += event->high - event->loaded[0];
+    event->loaded[0] = event->low;
+    event->loaded[1] = event->high;
+}
+
+static void note_loads(unsigned number)
+{
+    for (unsigned s = 0; s < HOST_SESSIONS; s++)
+        for (unsigned k = 0; host.session[s].session && k < host.session[s].sets; k++)
+            for (unsigned i = 0; i < host.session[s].set[k].events && rules_is_here(&host.session[s], number); i++)
+                note_load(&host.session[s].set[k].event[i]);
+}
+
 /* precise.h: IA32_DS_AREA and MSR_PEBS_DATA_CFG are written while memory is lent, and at its end as they were found. */
 void precise_write(unsigned number, uint32_t msr, uint64_t value)
 {
     const struct precise_memory *at = &host.cpu[number].precise;
 
+    if (msr == 0x3f1)
+        note_loads(number);
     if (!precise_is_on() || at->area || at->unsafe || (msr != 0x600 && msr != 0x3f2 && msr != 0x3f1))
         return;
     if (msr == 0x3f1 ? value & ~rules_found(number, msr) : value != rules_found(number, msr))

@@ -254,6 +254,8 @@ struct host_event {
     struct upmu_sampling sampling;
     uint8_t level;       /* of its precise samples; 0: they are none */
     uint64_t doubts;     /* records that may be of it, and that no sample need tell of */
+    uint64_t loaded[2];  /* its count when precise counters last changed, at least and at most */
+    uint64_t late;       /* counted in loads in a row that it may have left before their ends */
     bool regular;        /* samples can be reckoned from the count */
     uint64_t grid;       /* count at the begin of the first period */
     uint64_t periods;    /* completed before that */

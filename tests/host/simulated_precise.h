@@ -62,6 +62,12 @@ void act_precise_draw(struct host_session *session, struct host_event *event, st
 
 /* ---- Rules (rules_precise.c) ---- */
 
+/*
+ * An event that is loaded with less to go than its shortest load, or between an overflow and its record, has its sample
+ * later by so many events at most.  (The longest of these loads is 128, of instructions on some CPUs.)
+ */
+#define PRECISE_LATE 130u
+
 /* The format of records of the CPU that executes. */
 unsigned precise_format(void);
 void precise_recorded(const struct hardware_record *record);

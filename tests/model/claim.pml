@@ -69,7 +69,7 @@ inline claim_register()
         others = (!was_parked && (had & ~me));
         used = (!was_parked && had == me);
         if
-        :: used && low == value && high == value -> same = true
+        :: !was_parked && (had & me) && low == value && high == value -> same = true
         :: was_changing && !used -> lost = true
         :: else
         fi

@@ -399,10 +399,11 @@ static unsigned interleavings;
 static void interleave(unsigned setting, enum operation outer)
 {
     for (unsigned at = 0;; at++) {
-        bool result;
+        bool result, held;
 
         prepare(setting);
         check_claimants(&one, &two);
+        held = one.value && one.value == (outer == CLAIM_ONE ? 1u : outer == CLAIM_TWO ? 2u : 0);
         inner_done = false;
         steps_until_inner = at;
         at_step = let_other_in;
@@ -412,6 +413,8 @@ static void interleave(unsigned setting, enum operation outer)
             return;
         interleavings++;
         check_claimants(&one, &two);
+        /* A CPU keeps what it holds: a session that runs again on its registers has no second try. */
+        assert_true(result || !held);
         /* Of two that want the same, one gets it. */
         if (inner_count == 1 && inner[0] == outer && outer == CLAIM_COUNTER)
             assert_true(result || inner_result);
