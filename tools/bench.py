@@ -49,8 +49,8 @@ BUDGETS = {
     # Many sessions: the same with ten times as many.
     "engine-switch-1000-worst": 3015, "engine-switch-10000-worst": 3015, "engine-tick-1000-worst": 5573,
     "engine-tick-10000-worst": 5573, "engine-switch-1000-searching-worst": 3043,
-    "engine-switch-10000-searching-worst": 3043, "engine-tick-1000-searching-worst": 8632,
-    "engine-tick-10000-searching-worst": 8632, "engine-switch-1000-search-worst": 9077,
+    "engine-switch-10000-searching-worst": 3043, "engine-tick-1000-searching-worst": 8680,
+    "engine-tick-10000-searching-worst": 8680, "engine-switch-1000-search-worst": 9077,
     "engine-switch-10000-search-worst": 9077, "engine-tick-1000-private-worst": 13517,
     "engine-tick-10000-private-worst": 13517, "engine-switch-1000-stopped": 1205, "engine-switch-10000-stopped": 1205,
     "engine-switch-in-1000-own-stopped": 1261, "engine-switch-in-10000-own-stopped": 1261,
