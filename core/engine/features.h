@@ -135,14 +135,22 @@ static inline bool upmu_features_status(struct upmu_meter *meter, uint64_t statu
     return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
 }
 
-/* Have precise events memory, or sessions the branch stack?  Neither is switched off for a guest without a call. */
+/*
+ * Were precise events given memory, or sessions the branch stack, also if the CPU sleeps or has lost them?  Neither is
+ * switched off for a guest without a call.
+ */
 static inline bool upmu_features_need_crossings(const struct upmu_meter *meter)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (meter->takes_branches)
+    if (meter->cpu->branches.given)
         return true;
 #endif
-    return upmu_records_ready(meter);
+#if UPMU_PRECISE
+    if (meter->cpu->records.area)
+        return true;
+#endif
+    (void)meter;
+    return false;
 }
 
 /*

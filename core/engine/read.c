@@ -186,8 +186,9 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         if (apart)
             upmu_session_release(session);
         UPMU_BARRIER();
-        if (!(before & 1u) && UPMU_LOAD(session->sequence) == before &&
-            __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)
+        /* `meter` first: where the session leaves a CPU, its sequence changes before that. */
+        if (!(before & 1u) && __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE) == meter &&
+            UPMU_LOAD(session->sequence) == before)
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;

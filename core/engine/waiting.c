@@ -340,7 +340,7 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
         (void)upmu_waiting_start(meter, session, false);
     else
         upmu_waiting_begin(meter, session, now_ns);
-    return search;
+    return search && !upmu_placing_lacks_hook(meter, session);
 }
 
 /* ---- Between ticks ---- */
@@ -479,20 +479,6 @@ void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 
 #if UPMU_SUSPEND || UPMU_UNCORE
 
-/* Return why a session that keeps its claims cannot run again, as a start would: the CPU has lost its branch stack. */
-static enum upmu_status say_why_not(const struct upmu_meter *meter, struct upmu_session *session)
-{
-#if UPMU_BRANCH_SAMPLES
-    enum upmu_status status = upmu_session_wants_branches(session) ? upmu_branch_samples_check(meter, session)
-                                                                   : UPMU_OK;
-
-    if (status != UPMU_OK)
-        return status;
-#endif
-    (void)meter;
-    return upmu_session_refuse(session, UPMU_ERR_LOST_CLAIM);
-}
-
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was)
 {
     enum upmu_status status = UPMU_OK;
@@ -505,12 +491,13 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
         /*
          * `where_it_was`: the session has kept its claims, and runs again on its counters without a search.  Sessions
-         * that wait get other counters, at the next tick.
+         * that wait get other counters, at the next tick.  Where the CPU has lost its memory for records or its branch
+         * stack, a start is refused, and says why.
          */
-        if (where_it_was) {
+        if (where_it_was && !upmu_placing_lacks_hook(meter, session)) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
             if (!upmu_plan_in(meter, session, upmu_active(session)))
-                UPMU_STORE(session->error, say_why_not(meter, session));
+                UPMU_STORE(session->error, upmu_session_refuse(session, UPMU_ERR_LOST_CLAIM));
             upmu_reconcile(meter);
         } else {
             UPMU_STORE(session->error, upmu_waiting_start(meter, session, true));

@@ -76,7 +76,7 @@ void upmu_waiting_tick(struct upmu_meter *meter);
  * Start a session that comes with its thread and has no valid placement.  `search`: search a place, unless too few
  * counters are free or a search beside the same sessions has failed before.  Without a search the session begins to
  * wait, from `now_ns` on.  `taken`: what upmu_waiting_taken() returned before the first of many sessions came.  Returns
- * whether a place was searched.
+ * whether a place was searched; false if the search was refused at once, because the CPU lacks a hook.
  */
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint32_t taken,
                        uint64_t now_ns);

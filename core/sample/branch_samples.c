@@ -100,20 +100,29 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
         meter->branches = 0;
         unit->stack = NULL;
         UPMU_BARRIER();
+        if (unit->frozen) { /* by an NMI just before; from here on a freeze is refused */
+            unit->stack = stack;
+            meter->branches = (uint16_t)record;
+            unit->stale = 1;
+            return;
+        }
         fine = upmu_branch_stack_off(bank, stack) || upmu_branch_stack_off(bank, stack);
     }
     unit->record = (uint16_t)record;
     unit->stale = 0;
     unit->taken = BRANCHES_LOST;
-    if (fine && upmu_branch_stack_clear(bank, stack) && write_filter(meter, stack, record) &&
-        upmu_branch_stack_release(bank)) {
+    if (fine && upmu_branch_stack_clear(bank, stack) && write_filter(meter, stack, record)) {
         unit->halted = is_in_guest(meter) ? UPMU_BRANCH_OFF : 0;
         UPMU_BARRIER();
         unit->stack = stack;
         meter->branches = (uint16_t)record;
         UPMU_BARRIER();
-        /* A read that this has interrupted switches recording on at its end. */
-        if (is_in_guest(meter) || unit->readers || upmu_branch_stack_go_on(bank, unit, stack)) {
+        /*
+         * An interrupt that comes later notes that it freezes the stack; one that came before is released here.  A read
+         * that this has interrupted switches recording on at its end.
+         */
+        if (upmu_branch_stack_release(bank) &&
+            (is_in_guest(meter) || unit->readers || upmu_branch_stack_go_on(meter->cpu, stack))) {
             UPMU_BARRIER();
             if (!meter->cpu->mail.pending)
                 unit->taken = BRANCHES_UNREAD;
@@ -194,7 +203,7 @@ void upmu_branch_samples_resume(struct upmu_meter *meter)
     UPMU_BARRIER();
     /* A read that this interrupt has interrupted switches recording on at its end. */
     if (!upmu_branch_stack_release(&meter->bank) ||
-        (off && !unit->readers && !unit->frozen && !upmu_branch_stack_go_on(&meter->bank, unit, unit->stack)))
+        (off && !unit->readers && !unit->frozen && !upmu_branch_stack_go_on(meter->cpu, unit->stack)))
         stop_samples(meter);
 }
 

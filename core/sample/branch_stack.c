@@ -59,13 +59,18 @@ bool upmu_branch_stack_on(struct upmu_bank *bank, const struct upmu_branch_stack
     return upmu_bank_write_address(bank, stack->control, value | stack->enable);
 }
 
-bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
-                             const struct upmu_branch_stack *stack)
+bool upmu_branch_stack_go_on(struct upmu_cpu *cpu, const struct upmu_branch_stack *stack)
 {
-    bool fine = upmu_branch_stack_on(bank, stack, unit->record);
+    struct upmu_branch_unit *unit = &cpu->branches;
+    unsigned record;
+    bool fine;
 
-    UPMU_BARRIER();
-    return unit->frozen || !unit->stack ? upmu_branch_stack_off(bank, stack) : fine;
+    do {
+        record = unit->record;
+        fine = upmu_branch_stack_on(&cpu->meter.bank, stack, record);
+        UPMU_BARRIER();
+    } while (fine && record != unit->record);
+    return unit->frozen || upmu_branch_stack_of(cpu) != stack ? upmu_branch_stack_off(&cpu->meter.bank, stack) : fine;
 }
 
 #if UPMU_BRANCH_SAMPLES
@@ -170,7 +175,7 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
     unit->readers--;
     UPMU_BARRIER();
     if (!unit->readers && !unit->frozen && upmu_branch_stack_of(cpu) && !upmu_branch_stack_halted(unit))
-        fine &= upmu_branch_stack_go_on(bank, unit, stack);
+        fine &= upmu_branch_stack_go_on(cpu, stack);
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 

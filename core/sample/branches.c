@@ -276,7 +276,7 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     UPMU_BARRIER();
     unit->stack = stack;
     UPMU_BARRIER();
-    if (upmu_branch_stack_go_on(&meter->bank, unit, stack))
+    if (upmu_branch_stack_go_on(meter->cpu, stack))
         return UPMU_OK;
     unit->stack = NULL;
     status = refuse_faulted(start, &meter->bank);
@@ -513,7 +513,7 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
     }
 #endif
     return cpu->branches.readers || upmu_branch_stack_halted(&cpu->branches) ||
-                   upmu_branch_stack_go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
+                   upmu_branch_stack_go_on(cpu, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 #if UPMU_BRANCH_SAMPLES

@@ -73,9 +73,11 @@ static inline bool upmu_branch_is_filtered(const struct upmu_branch_stack *stack
 bool upmu_branch_stack_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack);
 bool upmu_branch_stack_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record);
 
-/* Switch recording on; if an NMI has frozen the stack by then, switch it off again.  False: a register faulted. */
-bool upmu_branch_stack_go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
-                             const struct upmu_branch_stack *stack);
+/*
+ * Switch recording on.  If interrupts meanwhile have frozen the stack or ended its sessions, switch it off again; if
+ * they have changed the filter, write that one.  False: a register faulted.
+ */
+bool upmu_branch_stack_go_on(struct upmu_cpu *cpu, const struct upmu_branch_stack *stack);
 
 /*
  * Has an interrupt stopped recording for its samples?  Then these are stored first, and what stores them switches

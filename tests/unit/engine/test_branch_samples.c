@@ -733,6 +733,9 @@ static void what_cannot_be_is_refused(void **state)
     assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], false), UPMU_OK);
     lend(0);
     assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK); /* it is lent again at the end of the sleep */
+    assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
     host_end_idle(&host);
     prepare("nehalem");
     lend(0);

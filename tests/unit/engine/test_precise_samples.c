@@ -810,6 +810,9 @@ static void memory_that_cannot_be_is_refused(void **state)
     give(0);
     assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &right, &why), UPMU_ERR_STATE);
     assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK); /* the memory is used again at the end of the sleep */
+    assert_int_equal(upmu_cpu_world_by_hardware(&host.cpu[0], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
     finish();
     for (unsigned i = 0; i < 4; i++) {
         prepare(none[i]);
@@ -985,6 +988,47 @@ static void a_wait_without_memory_takes_no_turn_of_others(void **state)
             assert_compare(turns[i], >=, 18 + 5, ran, i);
         end_without_memory();
     }
+}
+
+/* Four sessions that cannot run come first, as many as a switch makes searches; the fifth one finds its place. */
+static void a_wait_without_memory_leaves_a_switch_to_others(void **state)
+{
+    (void)state;
+    come_without_memory(false);
+    for (unsigned i = 1; i < 5; i++) {
+        if (i < 4)
+            host_add(&host, i, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+        else
+            host_add(&host, i, "branches", 0);
+        assert_int_equal(upmu_session_share(&host.sessions[i], i & 1u), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[0], NULL), UPMU_OK);
+    }
+    for (unsigned i = 4; i; i--)
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+    host_thread_switch(&host, 1, 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(host.sessions[i].state, UPMU_SESSION_WAITING, i);
+    assert_int_equal(host.sessions[4].state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&host, 1, 2);
+    for (unsigned i = 1; i < 5; i++)
+        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
+    end_without_memory();
+}
+
+/* Other software has the debug store when it gives the CPU back: a precise session cannot go on, and says why. */
+static void a_change_that_loses_the_memory_is_an_error(void **state)
+{
+    (void)state;
+    set_up("skylake");
+    host_sample(&host, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+    run_at(CODE, 1500);
+    upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    assert_int_equal(host.session.error, UPMU_ERR_HOOK_MISSING);
+    assert_string_equal(host.session.why.word, "upmu_cpu_use_records");
+    upmu_sim_poke(&host.sim, 0, 0x1d9, 0);
+    finish();
 }
 
 /* Of two sessions of a thread that do not share, the precise one cannot run; the other one has each free counter. */
@@ -1303,6 +1347,8 @@ int main(void)
         cmocka_unit_test(a_wait_without_memory_begins_when_the_thread_comes),
         cmocka_unit_test(a_wait_without_memory_takes_no_turn_of_others),
         cmocka_unit_test(a_wait_without_memory_leaves_a_tick_to_others),
+        cmocka_unit_test(a_wait_without_memory_leaves_a_switch_to_others),
+        cmocka_unit_test(a_change_that_loses_the_memory_is_an_error),
         cmocka_unit_test(records_of_before_take_no_interrupt),
         cmocka_unit_test(a_throttled_event_says_what_it_loses),
         cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
