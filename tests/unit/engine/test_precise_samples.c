@@ -995,22 +995,22 @@ static void a_wait_without_memory_leaves_a_switch_to_others(void **state)
 {
     (void)state;
     come_without_memory(false);
-    for (unsigned i = 1; i < 5; i++) {
-        if (i < 4)
+    for (unsigned i = 1; i < 6; i++) {
+        if (i < 5)
             host_add(&host, i, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
         else
             host_add(&host, i, "branches", 0);
-        assert_int_equal(upmu_session_share(&host.sessions[i], i & 1u), UPMU_OK);
+        assert_int_equal(upmu_session_limit_cpu(&host.sessions[i], &host.cpu[1]), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[0], NULL), UPMU_OK);
     }
-    for (unsigned i = 4; i; i--)
+    for (unsigned i = 1; i < 6; i++)
         assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
     host_thread_switch(&host, 1, 0);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 5; i++)
         assert_int_equal(host.sessions[i].state, UPMU_SESSION_WAITING, i);
-    assert_int_equal(host.sessions[4].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(host.sessions[5].state, UPMU_SESSION_RUNNING);
     host_thread_switch(&host, 1, 2);
-    for (unsigned i = 1; i < 5; i++)
+    for (unsigned i = 1; i < 6; i++)
         assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
     end_without_memory();
 }
