@@ -24,6 +24,8 @@ against the tests that its row names, and against no other (tests/mutants/rows.p
                `compiler`: a static assertion fails, in 64 or in 32 bits.  Tests of another layer than unit, inject
                and fuzz run on a copy of the tree, in whole runs only: some minutes each
 
+MUTANT_STATE names a file of what earlier runs have noticed (judged.py): those are not tried again.
+
 Options: --step N: every N-th mutant; --only TEXT: those whose name contains it; --both: rows.py runs with the same
 --only, so that a name may be one of its table; --jobs N.  Prints cmocka's lines for each half, the score and the survivors.
 """
@@ -38,6 +40,10 @@ import subprocess
 import sys
 import threading
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+import judged  # noqa: E402
 
 ROWS = "tests/mutants/mutants.tsv"
 REQUIREMENTS = "tests/mutants/requirements.tsv"
@@ -153,6 +159,9 @@ class Runner:
             os.makedirs(folder)
             self.folders.append(folder)
         self.tests = self.measure(options.tests)
+        self.judged = judged.Judged()
+        made = [f"{options.build}/libupmu.so"] + options.test_objects.split()
+        self.made = judged.digest(*(judged.digest_file(path) for path in made)) if self.judged.path else ""
 
     def measure(self, tests):
         """[(path, seconds)], the quickest first; those that fail unchanged or take long are left out."""
@@ -212,6 +221,17 @@ class Runner:
                               stderr=subprocess.DEVNULL).returncode == 0
 
     def judge(self, mutant):
+        """Try a mutant, unless an earlier run has noticed it."""
+        mark = judged.digest(self.made, mutant.name, mutant.unit, mutant.text, mutant.rule)
+        paths = {os.path.basename(path): path for path, _ in self.tests}
+        mutant.killer = self.judged.killer(mark, paths.get)
+        if mutant.killer is None:
+            self.try_one(mutant)
+            if mutant.killer in paths:
+                self.judged.note(mark, mutant.killer, paths[mutant.killer])
+        return mutant
+
+    def try_one(self, mutant):
         with self.lock:
             folder = self.folders.pop()
         try:
@@ -221,7 +241,7 @@ class Runner:
                 library, extra = folder, {}
                 if not self.build(mutant, folder):
                     mutant.killer = "the compiler"
-                    return mutant
+                    return
             tests = self.order(mutant)
             if mutant.unit and mutant.unit.startswith("tests/"):
                 library, tests = "build/mutants", [(os.path.join(folder, os.path.basename(mutant.unit)[:-2]), 1)]
@@ -232,7 +252,6 @@ class Runner:
                 if not run_test(path, library, extra, 3 + int(10 * seconds)):
                     mutant.killer = os.path.basename(path)
                     break
-            return mutant
         finally:
             with self.lock:
                 self.folders.append(folder)
@@ -308,6 +327,8 @@ def main():
                 print(f"    {done} of {len(chosen)} in {time.monotonic() - begun:.0f} s", flush=True)
             if options.only or SINCE or not mutant.killer:
                 print(f"    {mutant.killer or 'SURVIVES'}: {mutant.name}", flush=True)
+    if runner.judged.kept:
+        print(f"    {runner.judged.kept} of these an earlier run has noticed ({runner.judged.path})")
     known, results = known_survivors(), []
     for half, mutants in (("rules", [m for m in chosen if m.rule is not None]),
                           ("lines", [m for m in chosen if m.rule is None])):

@@ -25,6 +25,7 @@ import threading
 sys.path.insert(0, os.path.dirname(__file__))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
+import judged  # noqa: E402
 import mutants  # noqa: E402
 import tokens  # noqa: E402
 
@@ -130,7 +131,7 @@ class Runner:
     def __init__(self, options):
         self.options, self.lock = options, threading.Lock()
         self.folders = [f"build/mutants/row{job}" for job in range(options.jobs)]
-        self.seconds, self.objects = {}, {}
+        self.seconds, self.objects, self.judged = {}, {}, judged.Judged()
 
     def measure(self, program):
         """Complaint, or "": how long the program takes, and whether it passes unchanged."""
@@ -180,14 +181,23 @@ class Runner:
         return program if not subprocess.run(command, stderr=subprocess.DEVNULL).returncode else None
 
     def judge(self, row):
+        """Try a mutation, unless an earlier run has noticed it: then with these programs, which have the library."""
+        programs = [BUILD + test[:-2] for test in row.tests]
+        mark = judged.digest(row.name, row.file, row.text, *row.units, *(self.judged.program(path) for path in programs))
+        if programs and self.judged.killer(mark, {"row": programs[0]}.get):
+            row.answer = "noticed"
+            return row
         with self.lock:
             folder = self.folders.pop()
         try:
             with tokens.token():
-                return self.judge_in(row, folder)
+                self.judge_in(row, folder)
         finally:
             with self.lock:
                 self.folders.append(folder)
+        if programs and row.answer == "noticed":
+            self.judged.note(mark, "row", programs[0])
+        return row
 
     def judge_in(self, row, folder):
         try:
@@ -302,6 +312,8 @@ def main():
         for row in map(tree.judge, elsewhere):
             print(f"    {row.answer}: {row.name}", flush=True)
         chosen += elsewhere
+    if runner.judged.kept:
+        print(f"    {runner.judged.kept} of these an earlier run has noticed ({runner.judged.path})")
     known = mutants.known_survivors()
     noticed = sum(row.answer == "noticed" for row in chosen)
     score = 100.0 * noticed / len(chosen) if chosen else 100.0
@@ -315,7 +327,8 @@ def main():
                    not broken and (score >= AIM or not whole) and
                    all(row.answer == "noticed" or row.name in known for row in chosen)),
                say("every_row_of_the_table_fits_its_file_and_its_test", not stale),
-               say("test_that_hangs_has_failed", tells_what_hangs(options))]
+               say("test_that_hangs_has_failed", tells_what_hangs(options)),
+               say("an_earlier_verdict_counts_while_nothing_changes", judged.counts_while_nothing_changes("build/mutants"))]
     if options.only:
         others = mutants.rule_mutants() + mutants.line_mutants()[0] if options.both else []
         results.append(say("some_mutant_has_the_name",
