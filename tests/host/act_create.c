@@ -196,6 +196,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
     }
     if (!session->type && lots_one_in(lots, setting_has(&host.setting, THEME_PAGES) ? 1 : 3)) {
         session->page = arena_take(sizeof *session->page, "page");
+        host.pages++;
         rules_status("upmu_session_publish", HOST_CALL(upmu_session_publish(session->session, session->page)), "");
         session->published = true;
     }

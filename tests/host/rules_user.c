@@ -66,7 +66,7 @@ void rules_user_withdrawn(struct host_session *session)
 
 struct rules_user rules_user_begin(void)
 {
-    struct rules_user before = {.uses = host.uses, .calm = true, .pages = any_page()};
+    struct rules_user before = {.uses = host.uses, .given = host.pages, .calm = true, .pages = any_page()};
 
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         before.calm &= !host.session[i].users;
@@ -100,8 +100,11 @@ void rules_user_end(const char *call, struct rules_user before, bool is_switch)
 
     if (host.setting.no_allow || cpu->coming != HOST_NONE)
         return;
-    /* (A switch of two threads that never had a page executes nothing: upmu/upmu.h.) */
-    if (!is_switch && cpu->power == CPU_LIVE && cpu->user_rdpmc && !before.pages && !now.pages)
+    /*
+     * (A switch of two threads that never had a page executes nothing: upmu/upmu.h.  The right ends with a call that
+     * finds no page: in the middle of a tick another CPU may give a session a page, and close that session again.)
+     */
+    if (!is_switch && cpu->power == CPU_LIVE && cpu->user_rdpmc && !before.pages && before.given == now.given)
         rules_fail(RULE_USER, "CPU %u: any program may execute RDPMC, and there is no page", self->cpu);
     cpu->came &= !is_switch;
     if (calm && cpu->power == CPU_LIVE && !cpu->came) {

@@ -549,6 +549,7 @@ struct host {
     struct host_units units;
     unsigned restarts; /* how often a CPU started over */
     unsigned uses;     /* of sessions by steps that have begun */
+    unsigned pages;    /* given to sessions so far */
     struct host_guest guest[HOST_GUESTS];
     struct host_vm vm;
     uint64_t now_ns;
@@ -613,7 +614,7 @@ unsigned rules_place(const struct host_session *session);
 
 /* Before a call, for the look after it. */
 struct rules_user {
-    unsigned uses;
+    unsigned uses, given;
     bool calm, pages;
 };
 
