@@ -492,7 +492,7 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
         /*
          * `where_it_was`: the session has kept its claims, and runs again on its counters without a search.  Sessions
          * that wait get other counters, at the next tick.  Where the CPU has lost its memory for records or its branch
-         * stack, a start is refused, and says why.
+         * stack, a start is refused, and says why; a thread's session waits.
          */
         if (where_it_was && !upmu_placing_lacks_hook(meter, session)) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
@@ -500,7 +500,9 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
                 UPMU_STORE(session->error, upmu_session_refuse(session, UPMU_ERR_LOST_CLAIM));
             upmu_reconcile(meter);
         } else {
-            UPMU_STORE(session->error, upmu_waiting_start(meter, session, true));
+            bool waits = session->thread && upmu_placing_lacks_hook(meter, session); /* other CPUs may have it */
+
+            UPMU_STORE(session->error, upmu_waiting_start(meter, session, !waits));
         }
         if (session->error != UPMU_OK)
             status = session->error;

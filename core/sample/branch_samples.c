@@ -87,27 +87,26 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
     struct upmu_branch_unit *unit = &meter->cpu->branches;
     const struct upmu_branch_stack *stack = meter->pmu->branch_stack;
     struct upmu_bank *bank = &meter->bank;
-    bool fine = true;
+    bool records = false, fine;
 
-    if (unit->frozen && unit->stack) {
-        meter->branches = (uint16_t)record;
-        unit->stale = 1;
-        UPMU_BARRIER();
-        if (unit->frozen)
-            return;
-    }
-    if (meter->branches) {
-        meter->branches = 0;
-        unit->stack = NULL;
-        UPMU_BARRIER();
-        if (unit->frozen) { /* by an NMI just before; from here on a freeze is refused */
-            unit->stack = stack;
+    for (;;) {
+        if (unit->frozen && unit->stack) {
             meter->branches = (uint16_t)record;
             unit->stale = 1;
-            return;
+            UPMU_BARRIER();
+            if (unit->frozen)
+                return;
         }
-        fine = upmu_branch_stack_off(bank, stack) || upmu_branch_stack_off(bank, stack);
+        records = records || meter->branches;
+        meter->branches = 0;
+        unit->stack = NULL;
+        UPMU_BARRIER(); /* from here on a freeze is refused */
+        if (!records || !unit->frozen)
+            break;
+        unit->stack = stack; /* an NMI has frozen it just before */
+        meter->branches = (uint16_t)record;
     }
+    fine = !records || upmu_branch_stack_off(bank, stack) || upmu_branch_stack_off(bank, stack);
     unit->record = (uint16_t)record;
     unit->stale = 0;
     unit->taken = BRANCHES_LOST;

@@ -1031,6 +1031,27 @@ static void a_change_that_loses_the_memory_is_an_error(void **state)
     finish();
 }
 
+/* A thread's session waits where the memory is lost, and runs where there is some. */
+static void a_change_that_loses_the_memory_lets_threads_wait(void **state)
+{
+    (void)state;
+    come_without_memory(false);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    give(1);
+    host_thread_switch(&host, 1, 0);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    upmu_sim_poke(&host.sim, 1, 0x1d9, 0xc0);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_WAITING);
+    assert_string_equal(host.session.why.word, "upmu_cpu_use_records");
+    upmu_sim_poke(&host.sim, 1, 0x1d9, 0);
+    host_thread_switch(&host, 1, 2);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&host, 0, 1);
+    end_without_memory();
+}
+
 /* Of two sessions of a thread that do not share, the precise one cannot run; the other one has each free counter. */
 static void a_wait_without_memory_leaves_a_tick_to_others(void **state)
 {
@@ -1349,6 +1370,7 @@ int main(void)
         cmocka_unit_test(a_wait_without_memory_leaves_a_tick_to_others),
         cmocka_unit_test(a_wait_without_memory_leaves_a_switch_to_others),
         cmocka_unit_test(a_change_that_loses_the_memory_is_an_error),
+        cmocka_unit_test(a_change_that_loses_the_memory_lets_threads_wait),
         cmocka_unit_test(records_of_before_take_no_interrupt),
         cmocka_unit_test(a_throttled_event_says_what_it_loses),
         cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
