@@ -237,7 +237,7 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
     setting.atomic = asked.atomic;
-    setting.themes |= asked.themes;
+    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE));
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
         if (!asked.only || is_listed(asked.only, i))
@@ -274,7 +274,7 @@ static void print_help(void)
          "  family=NAME       intel, p6, netburst, amd             model=NAME one of its models\n"
          "  without=RULE      does not look at a rule (below)      most=N     stops after so many violations\n"
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
-         "  themes=MASK       every seed has these themes (enum theme in simulated.h)\n"
+         "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
          "  atomic            inside code, points before atomic accesses only: runs are those of every compiler\n"
          "  each              prints the figures of each seed\n"
