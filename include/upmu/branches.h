@@ -160,7 +160,8 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);
  * back.  use->record is 0 or UPMU_BRANCH_TAKE, use->kernel_from as for a start.  The stack is tried as by a first
  * upmu_branches_start(), and then off: it records while sessions that want branches run.  Then upmu_branches_read(),
  * _freeze() and _resume() work, too; samples that come between a freeze and the resume have no branches.  Frozen
- * entries stay, whatever sessions do, until the resume or until the stack is taken back.
+ * entries stay, whatever sessions do, until the resume, upmu_cpu_changed() or a sleep, or until the stack is taken
+ * back.
  * upmu_branches_start() is refused until the stack is taken back.  upmu_cpu_fini() takes it back.  After a sleep
  * (upmu_cpu_suspend()) sessions have it again.
  *
