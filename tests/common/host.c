@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The host of the tests: host.h. */
 #include "tests/common/host.h"
+#include <upmu/session.h>
 
 const struct host_between *host_between;
 
@@ -178,6 +179,14 @@ void host_attach(struct host *host, unsigned i, unsigned cpu)
 {
     upmu_sim_switch_cpu(&host->sim, cpu);
     assert_int_equal(upmu_session_attach_cpu(&host->sessions[i], &host->cpu[cpu]), UPMU_OK, i, cpu);
+}
+
+void host_share(struct host *host, unsigned i, unsigned cpu, const char *list)
+{
+    host_add(host, i, list, 0);
+    assert_int_equal(upmu_session_share(&host->sessions[i], true), UPMU_OK, i);
+    host_attach(host, i, cpu);
+    assert_int_equal(upmu_session_start(&host->sessions[i]), UPMU_OK, i);
 }
 
 void host_begin(struct host *host, struct upmu_session *session)

@@ -103,6 +103,8 @@ uint64_t host_value(struct upmu_session *session, unsigned i);
 /* Session i: events, and if there is a period sampled into its ring; attached to a CPU, which executes from then on. */
 void host_add(struct host *host, unsigned i, const char *list, uint64_t period);
 void host_attach(struct host *host, unsigned i, unsigned cpu);
+/* Session i counts a list on a CPU, shares, and is started. */
+void host_share(struct host *host, unsigned i, unsigned cpu, const char *list);
 /* Attach to CPU 0 and start. */
 void host_begin(struct host *host, struct upmu_session *session);
 /* The host's session samples a list at one period, into the host's ring, and runs. */

@@ -958,12 +958,8 @@ static void a_wait_without_memory_takes_no_turn_of_others(void **state)
         unsigned turns[4] = {0};
 
         come_without_memory(true);
-        for (unsigned i = 1; i < 4; i++) {
-            host_add(&host, i, "branches,branch-misses", 0);
-            assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
-            host_attach(&host, i, 1);
-            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
-        }
+        for (unsigned i = 1; i < 4; i++)
+            host_share(&host, i, 1, "branches,branch-misses");
         if (ran) {
             host_thread_switch(&host, 0, 0);
             assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
