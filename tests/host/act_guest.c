@@ -175,7 +175,8 @@ static bool end(struct host_guest *guest)
     status = HOST_CALL(upmu_guest_fini(guest->guest));
     hold(guest, false);
     rules_status("upmu_guest_fini", status, "WRONG_CPU BUSY PORT");
-    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+    guest->ending = status != UPMU_OK && status != UPMU_ERR_PORT;
+    if (guest->ending)
         return false;
     give_back(guest);
     return true;
@@ -697,7 +698,7 @@ static struct host_guest *find_other(const struct host_guest *guest, unsigned fi
     for (unsigned i = 0; i < HOST_GUESTS; i++) {
         struct host_guest *other = &host.guest[(first + i) % HOST_GUESTS];
 
-        if (other != guest && other->guest && !other->busy && !other->page.pv)
+        if (other != guest && other->guest && !other->busy && !other->ending && !other->page.pv)
             return other;
     }
     return NULL;
@@ -824,8 +825,8 @@ void act_guest(const struct step *step, struct lots *lots)
     if (step->kind == STEP_GUEST_MAKE) {
         if (!guest->guest || end(guest))
             make(guest, lots);
-    } else if (!guest->guest) {
-        /* (There is none.) */
+    } else if (!guest->guest || guest->ending) {
+        /* (There is none, or none to call.) */
     } else if (step->kind == STEP_GUEST_RUN) {
         run(guest, lots);
     } else if (step->kind == STEP_GUEST_SAVE) {

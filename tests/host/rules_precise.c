@@ -102,21 +102,26 @@ void precise_recorded(const struct hardware_record *record)
 
 /* ---- Samples ---- */
 
-/* The newest one; counters that record the same event may each have one, with registers or without. */
-static struct precise_truth *find(const struct hardware_record *record, bool registers)
+/*
+ * Counters may record the same event one after the other, each with registers or without: the record of that address
+ * at which a period of this event ended, which it was not yet given, else the newest one.
+ */
+static struct precise_truth *find(const struct hardware_record *record, bool registers, unsigned session, uint16_t bit)
 {
     struct precise_memory *at = &host.cpu[record->cpu].precise;
     struct precise_truth *found = NULL;
+    unsigned best = 0;
 
     for (uint64_t n = at->made; n && n + PRECISE_TRUTHS > at->made; n--) {
         struct precise_truth *truth = &at->truth[(n - 1u) % PRECISE_TRUTHS];
+        unsigned rank = 1u + 2u * (truth->record.registers == registers) +
+                        ((truth->fits[session] & ~truth->given[session] & bit) != 0);
 
         if (truth->record.event != record->event || truth->record.ordinal != record->ordinal ||
-            truth->record.user != record->user)
+            truth->record.user != record->user || rank <= best)
             continue;
         found = truth;
-        if (truth->record.registers == registers)
-            break;
+        best = rank;
     }
     return found;
 }
@@ -195,7 +200,8 @@ static bool is_hidden(const char *who, const struct host_session *session, const
 }
 
 /* The truth of a sample; NULL: it is too old for the list. */
-static struct precise_truth *look_up(const char *who, const struct upmu_record *sample)
+static struct precise_truth *look_up(const char *who, const struct upmu_record *sample, unsigned session,
+                                     uint16_t bit)
 {
     bool exact = (sample->sample->flags & UPMU_SAMPLE_EXACT) != 0;
     struct hardware_record record;
@@ -203,7 +209,7 @@ static struct precise_truth *look_up(const char *who, const struct upmu_record *
 
     if (!hardware_record_find(sample->sample->ip, !exact, &record) || record.cpu >= host.setting.cpus)
         rules_fail(RULE_PRECISE, "%s: no event has its address %llx", who, (unsigned long long)sample->sample->ip);
-    truth = find(&record, sample->sample->sp != 0);
+    truth = find(&record, sample->sample->sp != 0, session, bit);
     if (!truth && !is_old(&record))
         rules_fail(RULE_PRECISE, "%s: there was no record of its address %llx", who,
                    (unsigned long long)sample->sample->ip);
@@ -226,7 +232,7 @@ void precise_sample(struct host_session *session, unsigned set, unsigned i, cons
                                                                "of a record, of an event that is not precise");
     if (is_hidden(who, session, sample))
         return;
-    truth = look_up(who, sample);
+    truth = look_up(who, sample, number, bit);
     if (!truth)
         return;
     if (session->hides && !truth->record.user)

@@ -485,6 +485,7 @@ struct host_guest {
     uint64_t *entries;
     unsigned count;     /* sessions */
     bool busy;          /* a step works on it */
+    bool ending;        /* upmu_guest_fini() was refused: it does nothing until a repeated call succeeds (guest.h) */
     uint8_t thread;     /* that runs it, or HOST_NONE: it is loaded and put */
     uint8_t cpu;        /* where it is loaded, or HOST_NONE */
     bool spoiled;       /* a fault: its counters may stand still */
