@@ -1429,6 +1429,16 @@ static void step_end(const struct sigaction *before)
     sigaction(SIGTRAP, before, NULL);
 }
 
+/* How many steps lie between two that are tried. */
+static unsigned steps_apart(unsigned quick)
+{
+    unsigned distance = share_few(1, share_step(quick, quick));
+
+    if (distance > 1)
+        printf("one step of %u; each one in make soak and make test-mutants\n", distance);
+    return distance;
+}
+
 static struct upmu_accesses accesses_before;
 
 /* Before this step, or the first later one at which a call is in progress, if it has touched nothing yet. */
@@ -1509,13 +1519,14 @@ static void detach_on_the_other_cpu(struct host *f)
  */
 static void what_runs_where_is_known_whatever_a_switch_met(void **state)
 {
+    const unsigned distance = steps_apart(3);
     struct sigaction before;
 
     (void)state;
     for (unsigned away = 0; away < 2; away++) {
         unsigned at;
 
-        for (at = 0; !at || elsewhere.enough; at++) {
+        for (at = 0; !at || elsewhere.enough; at += distance) {
             struct host f;
             enum upmu_status status;
 
@@ -1562,11 +1573,12 @@ static void stop_on_the_other_cpu(struct host *f)
  */
 static void what_is_stopped_while_its_thread_comes_stays_stopped(void **state)
 {
+    const unsigned distance = 7 * steps_apart(3);
     struct sigaction before;
     unsigned stopped = 0;
 
     (void)state;
-    for (unsigned at = 0; (!at || elsewhere.enough) && at < 2100; at += 7) {
+    for (unsigned at = 0; (!at || elsewhere.enough) && at < 2100; at += distance) {
         struct host f;
         enum upmu_status status;
 
@@ -1611,12 +1623,13 @@ static void pass_by_the_other_cpu(struct host *f)
  */
 static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
 {
+    const unsigned distance = steps_apart(3);
     struct sigaction before;
     bool passed = true;
     unsigned at;
 
     (void)state;
-    for (at = 0; passed; at++) {
+    for (at = 0; passed; at += distance) {
         struct host f;
         struct upmu_event event;
         struct upmu_count count;
@@ -1763,12 +1776,10 @@ static void overflow_and_switch_the_set(struct host *f)
 static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **state)
 {
     const struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
-    const unsigned distance = share_few(1, share_step(7, 7));
+    const unsigned distance = steps_apart(7);
     unsigned at;
 
     (void)state;
-    if (distance > 1)
-        printf("before each %uth step; before each one in make soak and make test-mutants\n", distance);
     elsewhere.enough = true;
     for (at = 0; elsewhere.enough; at += distance) {
         struct host f;
@@ -1858,13 +1869,14 @@ static void leave_the_other_cpu(struct host *f)
  */
 static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
 {
+    const unsigned distance = steps_apart(3);
     struct sigaction before;
 
     (void)state;
     for (unsigned close = 0; close < 2; close++) {
         unsigned at, last, done = 0, refused = 0;
 
-        for (at = 0, last = 1; at < last; at++) {
+        for (at = 0, last = 1; at < last; at += distance) {
             struct host f;
             enum upmu_status status;
 
