@@ -293,6 +293,7 @@ static void architectural_records_have_their_groups(void **state)
         const uint64_t config = UINT64_C(1) << 63 | (turn & 1 ? UINT64_C(1) << 62 : 0) |
                                 (turn & 2 ? UINT64_C(1) << 61 : 0) | (uint64_t)(turn >> 2 & 3) << 40 |
                                 (uint64_t)(turn >> 4 & 7) << 36;
+        const unsigned generals = turn & 128 ? 1 : 2; /* (a record with one of 8 bytes is rounded up) */
         unsigned at = 16, branches = (turn >> 2 & 3) == 3 ? 32 : 8 * (turn >> 2 & 3);
         struct upmu_precise record;
 
@@ -304,7 +305,7 @@ static void architectural_records_have_their_groups(void **state)
         take_branches(5);
         set_counters();
         wr(0x329, 0x40302010);
-        for (unsigned i = 1; i < 3; i++)
+        for (unsigned i = 1; i <= generals; i++)
             wr(0x1903 + 4 * i, UINT64_C(1) << 35);
         wr(0x1983, UINT64_C(1) << 35);
         wr(0x198f, UINT64_C(1) << 35);
@@ -339,9 +340,10 @@ static void architectural_records_have_their_groups(void **state)
         if (turn >> 4 & 7) {
             const unsigned general = turn >> 4 & 1, fixed = turn >> 5 & 1;
 
-            assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "general"), general ? 6 : 0, turn);
+            assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "general"),
+                             !general ? 0 : generals == 1 ? 2 : 6, turn);
             assert_int_equal(layout_get(&layouts, f.buffer + at, "counters", "fixed"), 9 * fixed, turn);
-            at += 16u + 16u * general + 16u * fixed + (turn >> 6 & 1 ? 16u : 0u);
+            at += 16u + 8u * generals * general + 16u * fixed + (turn >> 6 & 1 ? 16u : 0u);
         }
         assert_int_equal((at + 15u) & ~15u, record.bytes, turn);
         no_violation();
