@@ -15,13 +15,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
 from checklib import Skip, check, main  # noqa: E402
 
 WORK = os.path.abspath("build/tests/judges")
 TOOL = os.path.abspath("build/upmu")
-PROGRAM = os.path.abspath("build/judges/judged")
+# perf lists the paths of programs without quotes, and perf2bolt cuts them at blanks: the tree's own path may have one.
+FOLDER = tempfile.TemporaryDirectory(prefix="upmu-judged-")
+PROGRAM = shutil.copy("build/judges/judged", FOLDER.name)
 PERIOD = 97
 KEEP = {}  # what was made once
 ENVIRONMENT = dict(os.environ, HOME=WORK, PERF_CONFIG="/dev/null", PAGER="cat", LC_ALL="C")
