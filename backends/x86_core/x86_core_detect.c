@@ -364,6 +364,7 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
             pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
         pmu->record_row = UPMU_X86_ROW_PEBS;
         pmu->record_bytes = (uint8_t)(8u * words[format]);
+        upmu_x86_core_limit_records(pmu);
     }
 }
 

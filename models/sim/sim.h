@@ -96,6 +96,7 @@ struct upmu_sim;
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: EN of select 0 enables both counters */
 #define UPMU_SIM_PEBS_FIXED (1u << 24)     /* Goldmont Plus: fixed counter 0 has PEBS before the baseline */
 #define UPMU_SIM_LOADS_AUX (1u << 25)      /* load latency (CDH/01H) needs 03H/82H on another counter */
+#define UPMU_SIM_UNTIMED (1u << 26)        /* records of fixed 0 have no latency of the retirement */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers; upmu_sim_profile.amd is set */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
@@ -269,6 +270,8 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
     R(CHECK_PEBS_LATENCY, 1, "violation: loads, stores without their PEBS_ENABLE bit or helper", "LX ds.c, core.c") \
+    R(PEBS_UNTIMED, 1, "Redwood Cove on: fixed 0 measures no retirement (does)", "LX core.c rwc_get_event_constraints") \
+    R(CHECK_PEBS_PERIOD, 1, "violation: formats 5 on, no shadow: a period below 128", "LX core.c glc_limit_period")      \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
@@ -571,6 +574,7 @@ struct upmu_sim_counter {
     uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
     uint64_t wraps;       /* how often the counter has overflowed so far */
     uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
+    uint64_t loaded;      /* the value that was last written, or was loaded after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
     uint8_t pebs;         /* PEBS: 1: an overflow has armed the counter; 2: its record is due */
     bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */

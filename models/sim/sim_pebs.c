@@ -240,10 +240,20 @@ static unsigned adaptive_bytes(uint64_t groups)
            (groups & GROUP_COUNTERS ? counters_bytes(&counters) : 0);
 }
 
+/* Is the latency of the retirement measured for a record of these counters? */
+static bool is_timed(const struct upmu_sim *sim, unsigned index, uint64_t counters)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+
+    if (profile->flags & UPMU_SIM_UNTIMED && counters & SIM_BIT(32) && sim_on(sim, UPMU_SIM_RULE_PEBS_UNTIMED))
+        return false;
+    return profile->capabilities & SIM_CAP_TIMING;
+}
+
 static void put_adaptive(struct pebs_store *store, uint64_t groups, const struct pebs_event *event, uint64_t now)
 {
     struct pebs_counters counters = adaptive_counters(groups);
-    bool timed = sim_is(store->sim, store->cpu)->capabilities & SIM_CAP_TIMING;
+    bool timed = is_timed(store->sim, store->cpu, event->counters);
 
     put_word(store, (groups & UINT32_MAX) | (timed ? event->burst->retire & UINT64_C(0xffff) : RESERVED_WORD) << 32 |
                         (uint64_t)adaptive_bytes(groups) << 48);
@@ -429,6 +439,19 @@ static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned c
     return wanted & ~sim->cpu[index].pebs_enable;
 }
 
+/*
+ * Has a counter overflowed after fewer events than its records need? From Golden Cove and Gracemont on (format 5), a
+ * counter without a shadow needs 128 from its load on (Linux core.c glc_limit_period).
+ */
+static bool is_short(const struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = sim_width_mask(profile, counter), loaded = sim->cpu[index].counter[counter].loaded;
+
+    return format_of_records(profile) >= 5 && is_reduced(sim, index, counter) && loaded > mask >> 1 &&
+           ((0 - loaded) & mask) < 128;
+}
+
 bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const uint64_t wrong = SIM_SELECT_INT | SIM_SELECT_ANY | SIM_SELECT_EDGE;
@@ -441,6 +464,9 @@ bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned count
     if (lacks_measure(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_LATENCY))
         upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE, or 03H/82H",
                          SIM_MSR_PEBS_ENABLE, counter);
+    if (is_short(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_PERIOD))
+        upmu_sim_violate(sim, "a counter without a shadow stores records at a period below 128", SIM_MSR_PEBS_ENABLE,
+                         counter);
     cpu->counter[counter].pebs = PEBS_ARMED;
     if (sim_on(sim, UPMU_SIM_RULE_PEBS_SHOWS))
         cpu->status |= sim_global_bit(counter);
@@ -510,6 +536,7 @@ static void reload_after_record(struct upmu_sim *sim, unsigned index, unsigned c
         return;
     value &= sim_width_mask(sim_is(sim, index), counter);
     cpu->counter[counter].value = upmu_sim_intel_period(sim, index, counter, SIM_MSR_DS_AREA, value);
+    cpu->counter[counter].loaded = cpu->counter[counter].value;
 }
 
 /* The buffer has as many bytes as its threshold, or more: show it in the status, freeze, and request an interrupt. */
