@@ -356,6 +356,9 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
     const uint64_t with_first = UINT64_C(1) << UPMU_X86_RULES_COR | UINT64_C(1) << UPMU_X86_RULES_BNL;
     unsigned format = (unsigned)(capabilities >> 8) & 0xfu;
 
+    /* DTES64 (CPUID.1:ECX[2]): without it the debug store area and records have words of 32 bits (SDM 17.4.9). */
+    if (!(detection->leaf1[2] >> 2 & 1u))
+        return;
     if (!format && (!(upmu_x86_core_rules(pmu) & with_first) || detection->model == MODEL_MEROM))
         return;
     if (format < sizeof words / sizeof words[0] && words[format]) {

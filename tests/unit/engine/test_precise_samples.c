@@ -825,6 +825,26 @@ static void memory_that_cannot_be_is_refused(void **state)
     }
 }
 
+/* Catches: memory in a form that the hardware of a CPU without DTES64 reads as other addresses. */
+static void a_debug_store_of_32_bits_is_refused(void **state)
+{
+    static struct upmu_sim_profile narrow;
+    struct upmu_record_memory of = memory_of(0);
+    struct upmu_why why;
+
+    (void)state;
+    host_prepare(&host, "core2");
+    narrow = *host.sim.profile;
+    narrow.flags |= UPMU_SIM_NARROW_DS;
+    host.sim.profile = &narrow;
+    host_start(&host);
+    host_forget_cost(&host);
+    assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &of, &why), UPMU_ERR_UNSUPPORTED);
+    assert_string_equal(why.word, "no precise records that upmu drives");
+    host_costs(&host, "a refusal", 0, 0);
+    host_end(&host);
+}
+
 /* Catches: an event that is sampled as an ordinary one, or on a counter that stores no records, without a word. */
 static void an_event_that_cannot_be_precise_is_refused(void **state)
 {
@@ -1443,6 +1463,7 @@ int main(void)
         cmocka_unit_test(a_guest_gets_no_record_and_costs_no_sample),
         cmocka_unit_test(a_program_sees_no_address_of_the_kernel),
         cmocka_unit_test(memory_that_cannot_be_is_refused),
+        cmocka_unit_test(a_debug_store_of_32_bits_is_refused),
         cmocka_unit_test(an_event_that_cannot_be_precise_is_refused),
         cmocka_unit_test(a_short_period_without_a_shadow_is_refused),
         cmocka_unit_test(a_cpu_without_memory_lets_precise_threads_wait),
