@@ -210,6 +210,9 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     uint32_t counters = pmu->counters;
 
     if (event->attributes & UPMU_ATTR_PRECISE) {
+        /* A counter that stores records counts neither edges nor both hyper-threads, on any model (SDM 18.4.4). */
+        if (event->config & (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_ANY))
+            return 0;
         row = FIND_RULE(pmu, event->config, pebs_rules);
         if (!row && !(upmu_x86_core_rules(pmu) & PRECISE_BY_DEFAULT))
             return 0;

@@ -194,6 +194,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(V6_RELOADS, 1, "an overflow reloads what names it in 1902H up (nothing)", "LX core.c intel_pmu_acr")            \
     R(INUSE_READ_ONLY, 1, "INUSE write #GPs (dropped)", "SDM 18.2.4.3")                                           \
     R(INUSE_BIT63, 1, "INUSE shows PMI in bit 63 (32)", "SDM 18.2.4.3 figure")                                    \
+    R(INUSE_PEBS, 1, "INUSE shows PMI for a bit of PEBS_ENABLE, too (for selects alone)", "SDM 18.2.4.3")            \
     R(CAP_READ_ONLY, 1, "PERF_CAPABILITIES write #GPs (dropped)", "KST vmx_pmu_caps_test.c; SDM")                 \
     R(CAP_NEEDS_PDCM, 1, "PERF_CAPABILITIES with PDCM only (always)", "SDM")                                      \
     R(PEBS_RESERVED, 1, "reserved PEBS_ENABLE/DATA_CFG bits #GP (stored)", "KVMI; LX")                            \
@@ -277,6 +278,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_PERIOD, 1, "violation: formats 5 on, no shadow: a period below 128", "LX core.c glc_limit_period")      \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
+    R(CHECK_PEBS_FLIGHT, 1, "violation: formats to 3 enter a guest armed, PEBS_ENABLE set", "LX core.c isolation_ucodes") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \

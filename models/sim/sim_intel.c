@@ -146,7 +146,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
 static uint64_t sim_inuse(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    bool pmi = cpu->pebs_enable != 0;
+    bool pmi = cpu->pebs_enable != 0 && sim_on(sim, UPMU_SIM_RULE_INUSE_PEBS);
     uint64_t value = 0;
 
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {

@@ -726,3 +726,17 @@ void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned index)
         read_area(sim, index, AREA_MAXIMUM, &maximum) && maximum - base > 4096)
         upmu_sim_violate(sim, "GLOBAL_CTRL hangs: the buffer of records is above a page", SIM_MSR_GLOBAL_CTRL, maximum);
 }
+
+/*
+ * The record of an overflow before the entry can land in the guest, though GLOBAL_CTRL has stopped the counter: until
+ * microcode isolates records, PEBS_ENABLE has to be 0 at the entry. Formats to 3 had no such microcode at first, or never.
+ */
+void upmu_sim_pebs_cross(struct upmu_sim *sim, unsigned index)
+{
+    if (sim_is_p4(sim) || sim_is(sim, index)->amd != NULL || format_of_records(sim_is(sim, index)) > 3)
+        return;
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (sim->cpu[index].counter[i].pebs != PEBS_NONE && upmu_sim_pebs_stores(sim, index, i) &&
+            sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_FLIGHT))
+            upmu_sim_violate(sim, "a record in flight can land in the guest that is entered", SIM_MSR_PEBS_ENABLE, i);
+}

@@ -443,6 +443,10 @@ static void step_set(struct machine *machine, const struct line *line)
         machine->profile.capabilities = (uint32_t)value;
     else if (strcmp(step, "narrow") == 0)
         machine->profile.flags |= UPMU_SIM_NARROW_DS;
+    else if (strcmp(step, "enter") == 0)
+        upmu_sim_enter_guest(sim);
+    else if (strcmp(step, "leave") == 0)
+        upmu_sim_leave_guest(sim);
     else if (strcmp(step, "signature") == 0)
         machine->profile.signature = (uint32_t)value;
     else if (strcmp(step, "expect") == 0)
