@@ -58,9 +58,17 @@ uint64_t upmu_perf_sample_period(const struct upmu_perf_event *event, uint64_t p
 {
     const struct upmu_pmu *pmu = upmu_machine_pmu(event->perf->machine, event->event.pmu);
 
+    uint64_t least;
+
     if (!period || event->attr.flags & UPMU_PERF_FREQ || upmu_perf_is_software(event))
         return period;
-    return period < pmu->min_period ? pmu->min_period : period;
+    least = pmu->min_period;
+#if UPMU_PRECISE
+    if (event->attr.flags & UPMU_PERF_PRECISE && (event->event.counters & pmu->record_long) &&
+        least >> pmu->record_least_log2 == 0)
+        least = UINT64_C(1) << pmu->record_least_log2;
+#endif
+    return period < least ? least : period;
 }
 
 bool upmu_perf_samples(const struct upmu_perf_event *event)

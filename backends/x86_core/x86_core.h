@@ -93,6 +93,11 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: 89h/7Fh, not C5h/00h, counts branch-misses */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode uses general counter 3 (TSX_FORCE_ABORT); upmu does not */
 
+#if UPMU_PRECISE
+/* x86_core.c: set what precise records of a PMU demand or lack, when its other fields about records are set. */
+void upmu_x86_core_limit_records(struct upmu_pmu *pmu);
+#endif
+
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);

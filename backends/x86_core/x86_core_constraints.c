@@ -43,7 +43,8 @@ static const struct {
      ON(SKT) | ON(DKT) | ON(AWF))
 
 /*
- * On these models a PEBS record has the address of the sampled instruction itself; other models refuse precise level 2.
+ * On these models a PEBS record has the address of the sampled instruction itself, as far as is known without the CPU:
+ * PERF_CAPABILITIES says it of the CPU itself.
  */
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
@@ -171,6 +172,19 @@ bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 }
 
 /*
+ * Have records the address of the sampled instruction itself, as level 2 needs? They do from format 2 on. Without it
+ * (level 1) the address is that of the next instruction.
+ */
+static bool has_exact_address(const struct upmu_pmu *pmu)
+{
+#if UPMU_PRECISE
+    if (pmu->record_counters)
+        return (pmu->record_capabilities >> 8 & 0xfu) >= 2;
+#endif
+    return (upmu_x86_core_rules(pmu) & ITSELF) != 0;
+}
+
+/*
  * Return the counters on which an event is possible at its level of precision; 0: none. Up to level 2 they are
  * `counters`. Level 3 needs a row of shadowless_rules, which limits `counters`. A row with a fixed counter gives the
  * counters alone, because on Golden Cove and Redwood Cove `counters` of precise instructions are general counters only.
@@ -180,7 +194,7 @@ static uint32_t counters_at(const struct upmu_pmu *pmu, const struct upmu_event 
     unsigned level = UPMU_PRECISE_LEVEL(event->attributes);
     const struct constraint *row;
 
-    if (level == 2 && !(upmu_x86_core_rules(pmu) & ITSELF))
+    if (level == 2 && !has_exact_address(pmu))
         return 0;
     if (level < 3)
         return counters;
@@ -196,6 +210,9 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     uint32_t counters = pmu->counters;
 
     if (event->attributes & UPMU_ATTR_PRECISE) {
+        /* A counter that stores records counts neither edges nor both hyper-threads, on any model (SDM 18.4.4). */
+        if (event->config & (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_ANY))
+            return 0;
         row = FIND_RULE(pmu, event->config, pebs_rules);
         if (!row && !(upmu_x86_core_rules(pmu) & PRECISE_BY_DEFAULT))
             return 0;

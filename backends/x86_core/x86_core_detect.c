@@ -356,6 +356,9 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
     const uint64_t with_first = UINT64_C(1) << UPMU_X86_RULES_COR | UINT64_C(1) << UPMU_X86_RULES_BNL;
     unsigned format = (unsigned)(capabilities >> 8) & 0xfu;
 
+    /* DTES64 (CPUID.1:ECX[2]): without it the debug store area and records have words of 32 bits (SDM 17.4.9). */
+    if (!(detection->leaf1[2] >> 2 & 1u))
+        return;
     if (!format && (!(upmu_x86_core_rules(pmu) & with_first) || detection->model == MODEL_MEROM))
         return;
     if (format < sizeof words / sizeof words[0] && words[format]) {
@@ -364,6 +367,7 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
             pmu->counters & (capabilities & UPMU_RECORDS_ADAPTIVE ? UPMU_BIT32(UPMU_X86_METRIC(0)) - 1u : 0xfu);
         pmu->record_row = UPMU_X86_ROW_PEBS;
         pmu->record_bytes = (uint8_t)(8u * words[format]);
+        upmu_x86_core_limit_records(pmu);
     }
 }
 
@@ -437,6 +441,18 @@ static UPMU_APART void add_configurations(const struct upmu_detection *detection
 }
 
 /*
+ * Erratum 26 of the Pentium Pro, before stepping 9: RDPMC in user mode reads wrong values (Linux
+ * arch/x86/events/intel/p6.c p6_pmu_rdpmc_quirk). Counters without an index of RDPMC give user mode no right to it.
+ */
+static void forbid_rdpmc(const struct upmu_detection *detection, struct upmu_pmu *pmu)
+{
+    if (detection->family != 6 || detection->model != 1 || detection->stepping >= 9)
+        return;
+    for (uint32_t rest = pmu->general; rest; rest &= rest - 1u)
+        pmu->counter[upmu_bits_lowest(rest)].rdpmc = UPMU_NO_RDPMC;
+}
+
+/*
  * Is the vendor "GenuineIntel", and does the family have this kind of PMU: 6 or above, but not 11 or 15? leaf0 has the
  * vendor's name in the order EBX, ECX, EDX.
  */
@@ -479,6 +495,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     if (!(shape.general | shape.fixed))
         return false;
     build_pmu(out_pmu, model, &shape);
+    forbid_rdpmc(detection, out_pmu);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
     if (shape.version >= 2 && !shape.by_index && writes_records(detection)) {

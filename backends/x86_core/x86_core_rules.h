@@ -176,7 +176,7 @@ static const uint16_t general_masks[] = {
     S(KNL, ON(KNL)) \
     S(ICL_TO_CYC, ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC)) \
     S(TNT_GRT, ON(TNT) | ON(GRT)) \
-    S(GLM_TO_GRT, ON(GLM) | ON(GLP) | ON(TNT) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT))
+    S(GLP_TO_GRT, ON(GLP) | ON(TNT) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT))
 
 #define X86_ENUM_PAYLOAD(name, resource, bits) PAYLOAD_##name,
 enum { X86_PAYLOADS(X86_ENUM_PAYLOAD) PAYLOAD_COUNT };
@@ -440,7 +440,7 @@ static const struct constraint shadowless_rules[] = {
     RULE(ICL_TO_CYC, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_NONE, 0)), /* instructions */
     RULE(TNT_GRT, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_C0, 0)),
     RULE(CMT_TO_AWF, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_C01, 0)),
-    RULE(GLM_TO_GRT, PEBS, ANYTHING, 0x00, 0xFF, ANY, 0x00, GP_C0),
+    RULE(GLP_TO_GRT, PEBS, ANYTHING, 0x00, 0xFF, ANY, 0x00, GP_C0),
     RULE(CMT_TO_AWF, PEBS, ANYTHING, 0x00, 0xFF, ANY, 0x00, GP_C01),
 };
 

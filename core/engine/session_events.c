@@ -55,6 +55,24 @@ static bool is_metric(const struct upmu_pmu *pmu, const struct upmu_event *event
 }
 
 /*
+ * Check the period of a precise event, which may not be shorter than the records of the event's counters allow.
+ * Returns UPMU_OK, or UPMU_ERR_INVALID with the reason in session->why.
+ */
+static enum upmu_status check_precise_period(struct upmu_session *session, const struct upmu_pmu *pmu,
+                                             const struct upmu_event *event, uint64_t period)
+{
+    static const char reason[] = "precise events here have periods from 128 on";
+
+    if (!UPMU_PRECISE || !(event->attributes & UPMU_ATTR_PRECISE) ||
+        period >> upmu_records_least_log2(pmu, event->counters))
+        return UPMU_OK;
+    (void)upmu_why_refuse(&session->why, UPMU_ERR_INVALID, pmu, NULL, 0, 0);
+    for (unsigned i = 0; UPMU_WHY_TEXT && i < sizeof reason - 1u; i++)
+        session->why.word[i] = reason[i];
+    return UPMU_ERR_INVALID;
+}
+
+/*
  * Check the sampling attributes of an event (`sampling`, NULL: none), and store them in *out with the event's period
  * (period_of()); without HAS_ATTRIBUTES *out stays as it is.  Returns UPMU_OK or why they are refused, then with the
  * hook or the levels of `precise` in session->why.
@@ -84,6 +102,8 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
             return UPMU_ERR_UNSUPPORTED;
         if (!upmu_records_given(machine))
             return upmu_why_hook(&session->why, "upmu_cpu_use_records");
+        if (check_precise_period(session, pmu, event, period) != UPMU_OK)
+            return UPMU_ERR_INVALID;
     }
     if (sampling && (sampling->flags & ~(UPMU_SAMPLING_FLAGS | KNOWN_PARTS)))
         return UPMU_ERR_INVALID;
@@ -154,12 +174,21 @@ static void settle_precise(struct upmu_session *session, struct upmu_set *set, u
 {
 #if UPMU_PRECISE
     struct upmu_event *event = &set->event[i];
+    const struct upmu_pmu *pmu = upmu_machine_pmu_of(session->machine, event->pmu);
+    uint8_t least;
 
     set->tally[i].precise = set->tally[i].period && (event->attributes & UPMU_ATTR_PRECISE);
     if (!set->tally[i].precise)
         return;
     set->sampling[i].parts = (uint16_t)(flags >> UPMU_SAMPLING_PARTS_SHIFT);
-    event->counters = upmu_records_counters(upmu_machine_pmu_of(session->machine, event->pmu), event->counters);
+    event->counters = upmu_records_counters(pmu, event->counters);
+    /* Fixed counter 0 may lack the latency of the retirement: an event that asks for it avoids this counter. */
+    if ((set->sampling[i].parts & UPMU_PART_RETIRE) && pmu->record_untimed &&
+        (event->counters & ~UPMU_BIT32(UPMU_FIXED_COUNTER(0))))
+        event->counters &= ~UPMU_BIT32(UPMU_FIXED_COUNTER(0));
+    least = upmu_records_least_log2(pmu, event->counters);
+    if (set->tally[i].least_log2 < least)
+        set->tally[i].least_log2 = least;
     set_world(session, UPMU_WORLD_HOST);
 #if UPMU_WORLDS
     if (session->meter)
@@ -478,6 +507,8 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
         period > UPMU_LONGEST_PERIOD - set->tally[index].random_mask ||
         (set->tally[index].falls && (left < FALLS_LEAST || period < FALLS_LEAST)))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    if (check_precise_period(session, pmu, &set->event[index], period) != UPMU_OK)
+        return UPMU_ERR_INVALID;
     return upmu_session_call(&call);
 }
 

@@ -47,6 +47,12 @@ static inline uint32_t upmu_records_counters(const struct upmu_pmu *pmu, uint32_
     return pmu->record_counters & counters;
 }
 
+/* Return log2 of the fewest events that a precise event on one of `counters` may be loaded with; 0: no limit. */
+static inline uint8_t upmu_records_least_log2(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    return pmu->record_long & counters ? pmu->record_least_log2 : 0;
+}
+
 /* Has any CPU of a machine memory for records? */
 static inline bool upmu_records_given(const struct upmu_machine *machine)
 {
@@ -111,6 +117,13 @@ void upmu_records_off(struct upmu_cpu *cpu);
 #else
 
 static inline uint32_t upmu_records_counters(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    (void)counters;
+    return 0;
+}
+
+static inline uint8_t upmu_records_least_log2(const struct upmu_pmu *pmu, uint32_t counters)
 {
     (void)pmu;
     (void)counters;

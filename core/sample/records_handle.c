@@ -389,6 +389,8 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
     overflow->flags = (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
                                  (record.exact ? UPMU_SAMPLE_EXACT : 0));
     overflow->parts = 0;
+    if (meter->pmu->record_untimed && counter == UPMU_FIXED_COUNTER(0))
+        record.parts &= (uint16_t)~UPMU_PART_RETIRE;
     if (UPMU_FORMATS && overflow->set->sampling[event].parts)
         sample_parts(overflow, &record, overflow->set->sampling[event].parts);
     /* The interrupt may have come in the other mode: then its stack is not that of the sample. */

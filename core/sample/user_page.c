@@ -148,6 +148,15 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
             upmu_meter_cleared(&cpu->meter, rest & (0u - rest));
 }
 
+/* Is there a counter that RDPMC can read? */
+static bool has_rdpmc(const struct upmu_pmu *pmu)
+{
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
+        if (pmu->counter[upmu_bits_lowest(rest)].rdpmc != UPMU_NO_RDPMC)
+            return true;
+    return false;
+}
+
 /*
  * Note which sessions with a page run on this CPU (cpu->readers, thread->reads), and give user mode here the right to
  * execute RDPMC (by the port's hook), or withdraw it. Before the right is of use, counters with counts of other threads
@@ -167,7 +176,7 @@ static void allow_readers(struct upmu_cpu *cpu)
         }
     if (!upmu_user_pages_any(cpu->meter.machine))
         cpu->readers = 0;
-    any = cpu->readers != 0;
+    any = cpu->readers != 0 && (!cpu->meter.pmu || has_rdpmc(cpu->meter.pmu));
     if (any && cpu->meter.live)
         clear_left(cpu);
     if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->meter.machine->port)) {

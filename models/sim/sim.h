@@ -96,6 +96,8 @@ struct upmu_sim;
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: EN of select 0 enables both counters */
 #define UPMU_SIM_PEBS_FIXED (1u << 24)     /* Goldmont Plus: fixed counter 0 has PEBS before the baseline */
 #define UPMU_SIM_LOADS_AUX (1u << 25)      /* load latency (CDH/01H) needs 03H/82H on another counter */
+#define UPMU_SIM_UNTIMED (1u << 26)        /* records of fixed 0 have no latency of the retirement */
+#define UPMU_SIM_NARROW_DS (1u << 27)      /* no DTES64: the debug store area and records have words of 32 bits */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers; upmu_sim_profile.amd is set */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
@@ -192,6 +194,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(V6_RELOADS, 1, "an overflow reloads what names it in 1902H up (nothing)", "LX core.c intel_pmu_acr")            \
     R(INUSE_READ_ONLY, 1, "INUSE write #GPs (dropped)", "SDM 18.2.4.3")                                           \
     R(INUSE_BIT63, 1, "INUSE shows PMI in bit 63 (32)", "SDM 18.2.4.3 figure")                                    \
+    R(INUSE_PEBS, 1, "INUSE shows PMI for a bit of PEBS_ENABLE, too (for selects alone)", "SDM 18.2.4.3")            \
     R(CAP_READ_ONLY, 1, "PERF_CAPABILITIES write #GPs (dropped)", "KST vmx_pmu_caps_test.c; SDM")                 \
     R(CAP_NEEDS_PDCM, 1, "PERF_CAPABILITIES with PDCM only (always)", "SDM")                                      \
     R(PEBS_RESERVED, 1, "reserved PEBS_ENABLE/DATA_CFG bits #GP (stored)", "KVMI; LX")                            \
@@ -243,6 +246,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(RDPMC_BIT31, 1, "RDPMC with bit 31 #GPs (fixed counter)", "KST; SDM")                                       \
     R(RDPMC_PCE, 1, "RDPMC outside ring 0 needs CR4.PCE (allowed)", "SDM vol 2 RDPMC")                            \
     R(RDPMC_HIDDEN, 1, "select bit 37 hides a counter outside ring 0 (does not)", "LX core.c; leaf 23H EBX[2]")   \
+    R(RDPMC_P6_USER, 1, "Pentium Pro before stepping 9: RDPMC outside ring 0 is wrong (right)", "LX p6.c, erratum 26") \
     R(RDPMC_FAST, 1, "P6: RDPMC with bit 31 gives 32 bits (all)", "SDM vol 2 RDPMC")                              \
     R(METRICS_CLEAR, 1, "RDPMC of metrics clears them where enabled (never)", "LX core.c")                        \
     R(METRICS_GATE, 1, "metrics need GLOBAL_CTRL[48] (only fixed 3)", "LX icl_set_topdown_event_period")        \
@@ -269,8 +273,12 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
     R(CHECK_PEBS_LATENCY, 1, "violation: loads, stores without their PEBS_ENABLE bit or helper", "LX ds.c, core.c") \
+    R(PEBS_NARROW, 1, "no DTES64: words of 32 bits in the debug store (64)", "LX ds.c intel_ds_init; SDM 17.4.9")      \
+    R(PEBS_UNTIMED, 1, "Redwood Cove on: fixed 0 measures no retirement (does)", "LX core.c rwc_get_event_constraints") \
+    R(CHECK_PEBS_PERIOD, 1, "violation: formats 5 on, no shadow: a period below 128", "LX core.c glc_limit_period")      \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
+    R(CHECK_PEBS_FLIGHT, 1, "violation: formats to 3 enter a guest armed, PEBS_ENABLE set", "LX core.c isolation_ucodes") \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
@@ -312,6 +320,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(P4_IOQ_AND, 1, "IOQ masks are all required from model 2 on (never)", "SDM table 19-28")                         \
     R(P4_IOQ_CPL, 1, "IOQ_allocation before 0F27H: FSB_ESCR0 only, any ring (as later)", "SDM table 19-28")           \
     R(P4_BSQ_FIELDS, 1, "BSQ_allocation: type, length and memory are codes (flags)", "SDM table 19-28")               \
+    R(P4_OCCUPANCY, 1, "active entries count with the allocation of their mask on ESCR 0 (always)", "SDM table 19-28") \
     R(P4_BSQ_HALF, 1, "bsq_active_entries: every second clock on models 3 and 4 (every)", "SDM table 19-28")          \
     R(P4_TC_MISC_TWICE, 1, "TC_misc counts twice (once)", "SDM table 19-28")                                          \
     R(P4_TAGGED_INSTRUCTIONS, 1, "instr_retired tells front-end tagged ones apart (not)", "SDM table 19-29")          \
@@ -571,6 +580,7 @@ struct upmu_sim_counter {
     uint64_t counted;     /* for tests: all events that the counter ever counted; writes and wraps do not change it */
     uint64_t wraps;       /* how often the counter has overflowed so far */
     uint64_t abort_value; /* IN_TXCP: the value at the start of the transaction, to which an abort returns */
+    uint64_t loaded;      /* the value that was last written, or was loaded after a record */
     uint32_t late;        /* steps until the counter's status bit shows; 0: no bit is late */
     uint8_t pebs;         /* PEBS: 1: an overflow has armed the counter; 2: its record is due */
     bool selected_new;    /* AAK100: event or unit mask has changed since the counter last ran */

@@ -34,7 +34,7 @@ static void cpuid_signature(const struct upmu_sim *sim, unsigned cpu, uint32_t o
     out[0] = profile->signature;
     out[1] = (uint32_t)cpu << 24 | (uint32_t)sim->cpus << 16 | 8u << 8;
     if (profile->flags & UPMU_SIM_DS && sim_is_wide(profile))
-        out[2] = 1u << 2 | 1u << 4; /* DTES64, DS-CPL */
+        out[2] = (profile->flags & UPMU_SIM_NARROW_DS ? 0 : 1u << 2) | 1u << 4; /* DTES64, DS-CPL */
     out[2] |= (profile->flags & UPMU_SIM_PDCM ? 1u << 15 : 0) | (profile->flags & UPMU_SIM_HYPERVISOR ? 1u << 31 : 0);
     out[3] = 1u << 0 | 1u << 4 | 1u << 5 | 1u << 9 | (profile->flags & UPMU_SIM_DS ? 1u << 21 : 0) |
              (sim->cpus > 1 ? 1u << 28 : 0);

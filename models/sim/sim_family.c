@@ -157,6 +157,7 @@ static void sim_cross(struct upmu_sim *sim, bool guest)
 
 void upmu_sim_enter_guest(struct upmu_sim *sim)
 {
+    upmu_sim_pebs_cross(sim, sim->current);
     sim_cross(sim, true);
 }
 

@@ -146,7 +146,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
 static uint64_t sim_inuse(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    bool pmi = cpu->pebs_enable != 0;
+    bool pmi = cpu->pebs_enable != 0 && sim_on(sim, UPMU_SIM_RULE_INUSE_PEBS);
     uint64_t value = 0;
 
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
@@ -343,6 +343,15 @@ static bool sim_read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out
     return true;
 }
 
+/* Erratum 26 of the Pentium Pro: user mode reads wrong values (Linux p6.c p6_pmu_rdpmc_quirk). */
+static bool sim_is_wrong_for_users(const struct upmu_sim *sim, unsigned index)
+{
+    uint32_t signature = sim_is(sim, index)->signature;
+
+    return signature >> 4 == 0x61 && (signature & 0xfu) < 9 && sim->cpu[index].user &&
+           sim_on(sim, UPMU_SIM_RULE_RDPMC_P6_USER);
+}
+
 /*
  * Execute RDPMC on a P6: `which` is the counter, without a type; with bit 31 only the low 32 bits are read. Returns
  * false, #GP, if the counter does not exist.
@@ -355,6 +364,8 @@ static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t wh
     if (counter >= sim_is(sim, index)->general)
         return false;
     *out_value = sim->cpu[index].counter[counter].value & (fast ? 0xffffffffu : UINT64_MAX);
+    if (sim_is_wrong_for_users(sim, index))
+        *out_value ^= 0x5a5a;
     return true;
 }
 

@@ -44,6 +44,7 @@ static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned cou
     if (!cpu->counter[counter].written)
         value = upmu_sim_intel_period(sim, index, counter, msr, value);
     cpu->counter[counter].value = value;
+    cpu->counter[counter].loaded = value;
     if (counter == UPMU_SIM_FIXED + 3)
         cpu->metrics_wrong = true;
     if (!sim_on(sim, UPMU_SIM_RULE_WRITE_KEEPS_STATUS))

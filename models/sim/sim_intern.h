@@ -528,5 +528,7 @@ bool upmu_sim_pebs_has_latency(const struct upmu_sim_profile *profile);
 void upmu_sim_pebs_enable(struct upmu_sim *sim, unsigned cpu, uint64_t value);
 void upmu_sim_pebs_data_config(struct upmu_sim *sim, unsigned cpu, uint64_t value);
 void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned cpu);
+/* Check the counters with PEBS before an entry into a guest. */
+void upmu_sim_pebs_cross(struct upmu_sim *sim, unsigned cpu);
 
 #endif

@@ -262,6 +262,21 @@ static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr,
 }
 
 /*
+ * Does an event count entries of a queue that the unit does not add up: IOQ_active_entries or bsq_active_entries, while the even
+ * ESCR of the unit does not select the allocation with the same event mask?
+ */
+static bool nb_lacks_allocation(const struct nb_view *view, uint32_t unit, uint64_t escr)
+{
+    uint32_t event = P4_ESCR_EVENT(escr);
+    uint64_t even = nb_escr_at(view, unit);
+
+    if (!(unit == P4_FSB && event == 0x1a) && !(unit == P4_BSU && event == 0x06))
+        return false;
+    return (P4_ESCR_EVENT(even) != (unit == P4_FSB ? 0x03u : 0x05u) || P4_ESCR_MASK(even) != P4_ESCR_MASK(escr)) &&
+           sim_on(view->sim, UPMU_SIM_RULE_P4_OCCUPANCY);
+}
+
+/*
  * Return how much an entry of burst->other adds to a counter whose ESCR selects it: its count, except twice the count
  * of TC_misc, half of bsq_active_entries on models 3 and 4, and 0 of a replay without its tag.
  */
@@ -353,7 +368,7 @@ uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned co
     if (unit == P4_FSB && P4_ESCR_EVENT(escr) == 0x03 && address != unit && sim->profile->signature < 0xf27 &&
         sim_on(sim, UPMU_SIM_RULE_P4_IOQ_CPL))
         return 0;
-    if (nb_sees(&view, unit, escr))
+    if (nb_sees(&view, unit, escr) && !nb_lacks_allocation(&view, unit, escr))
         count = nb_happened(&view, unit, escr);
     return nb_conditioned(&view, cccr, count);
 }

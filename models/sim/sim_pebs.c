@@ -45,6 +45,7 @@
 #define INDEX_ENABLE SIM_BIT(32)
 
 #define REGISTERS 18u
+#define NARROW_REGISTERS 10u
 
 /* The 16 bits of an adaptive record that hold the retirement latency; reserved without PERF_CAPABILITIES[17]. */
 #define RESERVED_WORD UINT64_C(0x5a5a)
@@ -64,10 +65,23 @@ static bool is_architectural(const struct upmu_sim *sim, unsigned index)
     return format_of_records(sim_is(sim, index)) == 15;
 }
 
+/*
+ * Without DTES64 in CPUID the debug store area and records have words of 32 bits, and a record has the first ten of them
+ * alone (UPMU_SIM_NARROW_DS).
+ */
+static bool is_narrow(const struct upmu_sim *sim, unsigned index)
+{
+    return sim_is(sim, index)->flags & UPMU_SIM_NARROW_DS && sim_on(sim, UPMU_SIM_RULE_PEBS_NARROW);
+}
+
 /* ---- Memory ---- */
 
-/* Access the test's memory; a failure is a mistake of the software that gave the hardware this address. */
-static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uint64_t address, uint64_t *word)
+/*
+ * Access a word of `length` bytes of the test's memory; a failure is a mistake of the software that gave the hardware
+ * this address.
+ */
+static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uint64_t address, uint64_t *word,
+                          unsigned length)
 {
     enum upmu_sim_memory_kind kind = (writes ? UPMU_SIM_MEMORY_WRITE : UPMU_SIM_MEMORY_READ) |
                                      (is_architectural(sim, index) ? UPMU_SIM_MEMORY_PHYSICAL : 0);
@@ -75,21 +89,30 @@ static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uin
 
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(writes ? *word >> 8u * i : 0);
-    if (sim->memory == NULL || !sim->memory(sim, index, kind, address, bytes, sizeof bytes)) {
+    if (sim->memory == NULL || !sim->memory(sim, index, kind, address, bytes, length)) {
         if (sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_MEMORY))
             upmu_sim_violate(sim, "a record, or the debug store area, is in memory that is not mapped", SIM_MSR_DS_AREA,
                              address);
         return false;
     }
     *word = 0;
-    for (unsigned i = 0; i < 8; i++)
+    for (unsigned i = 0; i < length; i++)
         *word |= (uint64_t)bytes[i] << 8u * i;
     return true;
 }
 
+/* Access a word of the debug store area, by its offset in the area with words of 64 bits. Reset values have 64 always. */
+static bool access_area(struct upmu_sim *sim, unsigned index, bool writes, unsigned offset, uint64_t *word)
+{
+    bool narrow = is_narrow(sim, index);
+
+    return access_memory(sim, index, writes, sim->cpu[index].ds_area + (narrow ? offset / 2u : offset), word,
+                         narrow && offset < AREA_RESET ? 4 : 8);
+}
+
 static bool read_area(struct upmu_sim *sim, unsigned index, unsigned offset, uint64_t *out_value)
 {
-    return access_memory(sim, index, false, sim->cpu[index].ds_area + offset, out_value);
+    return access_area(sim, index, false, offset, out_value);
 }
 
 /* Where the next words of a record go; after an access that failed nothing more is stored. */
@@ -102,8 +125,10 @@ struct pebs_store {
 
 static void put_word(struct pebs_store *store, uint64_t word)
 {
-    store->fine = store->fine && access_memory(store->sim, store->cpu, true, store->at, &word);
-    store->at += 8;
+    unsigned length = is_narrow(store->sim, store->cpu) ? 4 : 8;
+
+    store->fine = store->fine && access_memory(store->sim, store->cpu, true, store->at, &word, length);
+    store->at += length;
 }
 
 static void put_zeros(struct pebs_store *store, unsigned words)
@@ -141,6 +166,11 @@ static void put_fixed(struct pebs_store *store, unsigned format, const struct pe
 {
     static const uint8_t order[REGISTERS] = {0, 1, 2, 5, 3, 4, 8, 9, 7, 6, 10, 11, 12, 13, 14, 15, 16, 17};
 
+    if (is_narrow(store->sim, store->cpu)) {
+        for (unsigned i = 0; i < NARROW_REGISTERS; i++)
+            put_word(store, register_value(event, order[i]));
+        return;
+    }
     for (unsigned i = 0; i < REGISTERS; i++)
         put_word(store, register_value(event, order[i]));
     if (format >= 1) {
@@ -240,10 +270,20 @@ static unsigned adaptive_bytes(uint64_t groups)
            (groups & GROUP_COUNTERS ? counters_bytes(&counters) : 0);
 }
 
+/* Is the latency of the retirement measured for a record of these counters? */
+static bool is_timed(const struct upmu_sim *sim, unsigned index, uint64_t counters)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+
+    if (profile->flags & UPMU_SIM_UNTIMED && counters & SIM_BIT(32) && sim_on(sim, UPMU_SIM_RULE_PEBS_UNTIMED))
+        return false;
+    return profile->capabilities & SIM_CAP_TIMING;
+}
+
 static void put_adaptive(struct pebs_store *store, uint64_t groups, const struct pebs_event *event, uint64_t now)
 {
     struct pebs_counters counters = adaptive_counters(groups);
-    bool timed = sim_is(store->sim, store->cpu)->capabilities & SIM_CAP_TIMING;
+    bool timed = is_timed(store->sim, store->cpu, event->counters);
 
     put_word(store, (groups & UINT32_MAX) | (timed ? event->burst->retire & UINT64_C(0xffff) : RESERVED_WORD) << 32 |
                         (uint64_t)adaptive_bytes(groups) << 48);
@@ -429,6 +469,19 @@ static bool lacks_measure(const struct upmu_sim *sim, unsigned index, unsigned c
     return wanted & ~sim->cpu[index].pebs_enable;
 }
 
+/*
+ * Has a counter overflowed after fewer events than its records need? From Golden Cove and Gracemont on (format 5), a
+ * counter without a shadow needs 128 from its load on (Linux core.c glc_limit_period).
+ */
+static bool is_short(const struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = sim_width_mask(profile, counter), loaded = sim->cpu[index].counter[counter].loaded;
+
+    return format_of_records(profile) >= 5 && is_reduced(sim, index, counter) && loaded > mask >> 1 &&
+           ((0 - loaded) & mask) < 128;
+}
+
 bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const uint64_t wrong = SIM_SELECT_INT | SIM_SELECT_ANY | SIM_SELECT_EDGE;
@@ -441,6 +494,9 @@ bool upmu_sim_pebs_overflow(struct upmu_sim *sim, unsigned index, unsigned count
     if (lacks_measure(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_LATENCY))
         upmu_sim_violate(sim, "loads or stores are measured without their bit of PEBS_ENABLE, or 03H/82H",
                          SIM_MSR_PEBS_ENABLE, counter);
+    if (is_short(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_PERIOD))
+        upmu_sim_violate(sim, "a counter without a shadow stores records at a period below 128", SIM_MSR_PEBS_ENABLE,
+                         counter);
     cpu->counter[counter].pebs = PEBS_ARMED;
     if (sim_on(sim, UPMU_SIM_RULE_PEBS_SHOWS))
         cpu->status |= sim_global_bit(counter);
@@ -510,6 +566,7 @@ static void reload_after_record(struct upmu_sim *sim, unsigned index, unsigned c
         return;
     value &= sim_width_mask(sim_is(sim, index), counter);
     cpu->counter[counter].value = upmu_sim_intel_period(sim, index, counter, SIM_MSR_DS_AREA, value);
+    cpu->counter[counter].loaded = cpu->counter[counter].value;
 }
 
 /* The buffer has as many bytes as its threshold, or more: show it in the status, freeze, and request an interrupt. */
@@ -530,7 +587,9 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     static const uint8_t words[] = {18, 22, 24, 25};
     const unsigned format = format_of_records(sim_is(sim, index));
     const uint64_t groups = adaptive_groups(sim, index, counter);
-    const unsigned bytes = format < 4 ? 8u * words[format] : adaptive_bytes(groups);
+    const unsigned bytes = is_narrow(sim, index) ? 4u * NARROW_REGISTERS
+                           : format < 4          ? 8u * words[format]
+                                                 : adaptive_bytes(groups);
     const uint64_t now = sim->now_ns + sim->cpu[index].tsc_offset;
     struct pebs_store store = {sim, index, 0, true};
     uint64_t base, next, maximum, threshold;
@@ -549,7 +608,7 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     else
         put_adaptive(&store, groups, event, now);
     next += bytes;
-    if (!store.fine || !access_memory(sim, index, true, sim->cpu[index].ds_area + AREA_INDEX, &next))
+    if (!store.fine || !access_area(sim, index, true, AREA_INDEX, &next))
         return false;
     if (next >= threshold)
         reach_threshold(sim, index, counter);
@@ -666,4 +725,18 @@ void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned index)
         sim->memory != NULL && sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_PAGE) && read_area(sim, index, AREA_BASE, &base) &&
         read_area(sim, index, AREA_MAXIMUM, &maximum) && maximum - base > 4096)
         upmu_sim_violate(sim, "GLOBAL_CTRL hangs: the buffer of records is above a page", SIM_MSR_GLOBAL_CTRL, maximum);
+}
+
+/*
+ * The record of an overflow before the entry can land in the guest, though GLOBAL_CTRL has stopped the counter: until
+ * microcode isolates records, PEBS_ENABLE has to be 0 at the entry. Formats to 3 had no such microcode at first, or never.
+ */
+void upmu_sim_pebs_cross(struct upmu_sim *sim, unsigned index)
+{
+    if (sim_is_p4(sim) || sim_is(sim, index)->amd != NULL || format_of_records(sim_is(sim, index)) > 3)
+        return;
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (sim->cpu[index].counter[i].pebs != PEBS_NONE && upmu_sim_pebs_stores(sim, index, i) &&
+            sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_FLIGHT))
+            upmu_sim_violate(sim, "a record in flight can land in the guest that is entered", SIM_MSR_PEBS_ENABLE, i);
 }

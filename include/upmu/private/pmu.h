@@ -127,7 +127,11 @@ struct upmu_pmu {
     uint32_t record_counters;
     uint8_t record_row;                 /* row of the register that makes counters store records */
     uint8_t record_bytes;               /* of the shortest record */
-    uint8_t record_padding[6];          /* as upmu_counter.unused */
+    /* 1: fixed counter 0 does not measure the latency of the retirement, which its records have a place for */
+    uint8_t record_untimed;
+    uint8_t record_least_log2;          /* 1 << this: the fewest events of a period on counters of record_long */
+    /* mask: counters whose records are wrong where the counter was loaded to overflow earlier */
+    uint32_t record_long;
 #endif
     uint8_t preference[UPMU_COUNTERS];  /* numbers of counters, in the order in which placement tries them */
 };

@@ -196,6 +196,38 @@ static void each_sample_has_the_parts_that_were_asked_for(void **state)
         }
 }
 
+/*
+ * From Redwood Cove on a record of fixed counter 0 has other bits in the place of the retirement's latency.  Catches:
+ * these bits delivered as a latency; an event that gets none though other counters would measure it.
+ */
+static void fixed_counter_0_has_no_latency_of_the_retirement(void **state)
+{
+    static const struct {
+        const char *event;
+        uint32_t counters;
+        unsigned retire;
+    } cases[] = {{"INST_RETIRED.PREC_DIST:ppp", 1u << 16, 0}, {"INST_RETIRED.ANY_P:pp", 0x3ff, 0x77}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_record record;
+        unsigned samples = 0;
+
+        set_up("lnl_p");
+        sample_parts(cases[i].event, UPMU_PART_WEIGHT | UPMU_PART_RETIRE, 0);
+        assert_int_equal(host.session.counters & ~cases[i].counters, 0, i);
+        run_at(CODE, DATA, 3500);
+        while (upmu_ring_view(&host.session.ring, &record)) {
+            assert_int_equal(record.parts, UPMU_PART_WEIGHT | (cases[i].retire ? UPMU_PART_RETIRE : 0), i);
+            assert_int_equal(record.retire, cases[i].retire, i);
+            samples++;
+            upmu_ring_drop(&host.session.ring);
+        }
+        assert_int_equal(samples, 3, i);
+        finish();
+    }
+}
+
 /* Catches: records whose parts stay on for events that did not ask for them; a register that is not given back. */
 static void records_have_no_part_that_is_not_asked_for(void **state)
 {
@@ -461,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_sample_has_the_parts_that_were_asked_for),
+        cmocka_unit_test(fixed_counter_0_has_no_latency_of_the_retirement),
         cmocka_unit_test(records_have_no_part_that_is_not_asked_for),
         cmocka_unit_test(loads_and_stores_have_their_bits_of_pebs_enable),
         cmocka_unit_test(the_model_notices_loads_without_their_bit),

@@ -7,6 +7,7 @@
 #include <upmu/branches.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/world.h>
 #include "tests/common/host.h"
 
@@ -140,15 +141,17 @@ static const struct {
     {"goldmont_plus", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
     {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, true},
     {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
-    {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 0, true},
+    {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp", 128, true},
     {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
-    {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, true},
+    {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 128, true},
     {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=2", 0, false},
-    {"lnl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 0, true},
-    {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, true},
-    {"sapphirerapids", "INST_RETIRED.PREC_DIST:ppp", 0, true},
-    {"adl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, true},
-    {"lnl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", 0, true},
+    {"lnl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", 128, true},
+    {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp", 128, true},
+    {"sapphirerapids", "INST_RETIRED.PREC_DIST:ppp", 128, true},
+    {"adl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", 128, true},
+    {"lnl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", 128, true},
+    {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp:counter=1", 0, false},
+    {"silvermont", "cpu/event=0xc0,precise=2/", 0, false}, /* format 2, by its register */
 };
 #define MODELS (sizeof models / sizeof models[0])
 
@@ -822,6 +825,26 @@ static void memory_that_cannot_be_is_refused(void **state)
     }
 }
 
+/* Catches: memory in a form that the hardware of a CPU without DTES64 reads as other addresses. */
+static void a_debug_store_of_32_bits_is_refused(void **state)
+{
+    static struct upmu_sim_profile narrow;
+    struct upmu_record_memory of = memory_of(0);
+    struct upmu_why why;
+
+    (void)state;
+    host_prepare(&host, "core2");
+    narrow = *host.sim.profile;
+    narrow.flags |= UPMU_SIM_NARROW_DS;
+    host.sim.profile = &narrow;
+    host_start(&host);
+    host_forget_cost(&host);
+    assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &of, &why), UPMU_ERR_UNSUPPORTED);
+    assert_string_equal(why.word, "no precise records that upmu drives");
+    host_costs(&host, "a refusal", 0, 0);
+    host_end(&host);
+}
+
 /* Catches: an event that is sampled as an ordinary one, or on a counter that stores no records, without a word. */
 static void an_event_that_cannot_be_precise_is_refused(void **state)
 {
@@ -830,6 +853,7 @@ static void an_event_that_cannot_be_precise_is_refused(void **state)
         enum upmu_status status;
     } cases[] = {
         {"nehalem", "INST_RETIRED.ANY_P:pp", "possible: precise=1", UPMU_ERR_NOT_PRECISE},
+        {"knl", "cpu/event=0xc0,precise=2/", "possible: precise=1", UPMU_ERR_NOT_PRECISE}, /* format 1 */
         {"skylake", "LONGEST_LAT_CACHE.MISS:p", "not precise", UPMU_ERR_NOT_PRECISE},
         {"ptl_p", "MEM_INST_RETIRED.ALL_LOADS:pp", "upmu does not drive this PMU's PEBS", UPMU_ERR_NOT_PRECISE},
         {"merom_early", "INST_RETIRED.ANY_P:p", "upmu does not drive this PMU's PEBS", UPMU_ERR_NOT_PRECISE},
@@ -855,6 +879,52 @@ static void an_event_that_cannot_be_precise_is_refused(void **state)
     assert_int_equal(upmu_set_add(&host.other.set, "MEM_INST_RETIRED.ALL_LOADS:pp", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_world(&host.other, UPMU_WORLD_BOTH), UPMU_ERR_UNSUPPORTED);
     finish();
+}
+
+/*
+ * From Golden Cove and Gracemont on a counter without a shadow needs periods from 128 on, at each level.  Catches: a
+ * shorter period that is accepted, or raised without a word; a limit where the event cannot have such a counter.
+ */
+static void a_short_period_without_a_shadow_is_refused(void **state)
+{
+    static const struct {
+        const char *profile, *event;
+        bool limited;
+    } cases[] = {
+        {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:p", true},
+        {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:ppp", true},
+        {"sapphirerapids", "INST_RETIRED.PREC_DIST:ppp", true},
+        {"sapphirerapids", "INST_RETIRED.ANY_P:pp", false}, /* counters 1 to 7 */
+        {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp:counter=1", false},
+        {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS", false}, /* not precise */
+        {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp", true},
+        {"adl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", false},
+        {"mtl_e", "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=1", true},
+        {"lnl_p", "MEM_INST_RETIRED.ALL_LOADS:pp:counter=1", false},
+        {"icelake", "INST_RETIRED.PREC_DIST:ppp", false},
+        {"tremont", "MEM_UOPS_RETIRED.ALL_LOADS:ppp", false},
+    };
+    struct upmu_sampling sampling = {.period = 127};
+    char text[200];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set_up(cases[i].profile);
+        sampling.period = 127;
+        assert_int_equal(upmu_set_add(&host.session.set, cases[i].event, &sampling),
+                         cases[i].limited ? UPMU_ERR_INVALID : UPMU_OK, i);
+        (void)upmu_why_text(&host.session.why, text, sizeof text);
+        if (cases[i].limited && !strstr(text, ": precise events here have periods from 128 on"))
+            fail_msg("%s, %s: \"%s\"", cases[i].profile, cases[i].event, text);
+        if (cases[i].limited) {
+            sampling.period = 128;
+            assert_int_equal(upmu_set_add(&host.session.set, cases[i].event, &sampling), UPMU_OK, i);
+            assert_int_equal(upmu_set_wait(&host.session.set, 0, 5, 127), UPMU_ERR_INVALID, i);
+            assert_int_equal(upmu_set_wait(&host.session.set, 0, 5, 128), UPMU_OK, i);
+            assert_int_equal(host.session.set.tally[0].least_log2, 7, i); /* the rest of a period is not loaded shorter */
+        }
+        host_end(&host);
+    }
 }
 
 /* A thread comes to a CPU that was given no memory: it waits there, and samples again where there is memory. */
@@ -1278,11 +1348,45 @@ static void two_counters_of_e_cores_have_no_shadow(void **state)
                                       "INST_RETIRED.ANY_P:pp:counter=2"};
 
         set_up("lnl_e");
-        host_sample(&host, events[counter], 100);
+        host_sample(&host, events[counter], 200);
         run_at(CODE, 10000);
         while (upmu_ring_next(&host.session.ring, &sample))
-            assert_int_equal(((sample.ip - CODE) / 4 + 1) % 100, counter == 2, counter);
+            assert_int_equal(((sample.ip - CODE) / 4 + 1) % 200, counter == 2, counter);
         assert_int_equal(host_value(&host.session, 0), 10000, counter);
+        finish();
+    }
+}
+
+/*
+ * Whether a counter has a shadow is a property of the model, and not of the format that its register has: a hypervisor
+ * may show another one.  Catches: a count of one too many for each record; short periods that are accepted.
+ */
+static void the_model_says_which_counter_has_a_shadow(void **state)
+{
+    static struct upmu_sim_profile older;
+    static const char *const profiles[] = {"adl_e", "mtl_e", "sapphirerapids"};
+    static const char *const events[] = {"MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=0",
+                                         "MEM_UOPS_RETIRED.ALL_LOADS:pp:counter=0",
+                                         "MEM_INST_RETIRED.ALL_LOADS:pp:counter=0"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct upmu_sampling sampling = {.period = 127};
+
+        host_prepare(&host, profiles[i]);
+        older = *host.sim.profile;
+        older.capabilities = (older.capabilities & ~0xf00u) | 0x400u;
+        host.sim.profile = &older;
+        host.sim.memory = memory;
+        is_mapped = true;
+        outside = 0;
+        host_start(&host);
+        give(0);
+        assert_int_equal(upmu_set_add(&host.session.set, events[i], &sampling), UPMU_ERR_INVALID, i);
+        host_sample(&host, events[i], 200);
+        run_at(CODE, 10000);
+        assert_int_equal(host_drain(&host, NULL), 50, i);
+        assert_int_equal(host_value(&host.session, 0), 10000, i);
         finish();
     }
 }
@@ -1359,7 +1463,9 @@ int main(void)
         cmocka_unit_test(a_guest_gets_no_record_and_costs_no_sample),
         cmocka_unit_test(a_program_sees_no_address_of_the_kernel),
         cmocka_unit_test(memory_that_cannot_be_is_refused),
+        cmocka_unit_test(a_debug_store_of_32_bits_is_refused),
         cmocka_unit_test(an_event_that_cannot_be_precise_is_refused),
+        cmocka_unit_test(a_short_period_without_a_shadow_is_refused),
         cmocka_unit_test(a_cpu_without_memory_lets_precise_threads_wait),
         cmocka_unit_test(a_wait_without_memory_begins_when_the_thread_comes),
         cmocka_unit_test(a_wait_without_memory_takes_no_turn_of_others),
@@ -1372,6 +1478,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
         cmocka_unit_test(memory_that_is_back_is_not_named),
         cmocka_unit_test(two_counters_of_e_cores_have_no_shadow),
+        cmocka_unit_test(the_model_says_which_counter_has_a_shadow),
         cmocka_unit_test(costs_are_those_of_the_manual),
         cmocka_unit_test(records_that_the_host_ended_stay_ended),
         cmocka_unit_test(an_overflow_without_its_record_takes_no_interrupt),

@@ -157,6 +157,9 @@ static uint32_t plain_counters(const struct golden_model *model, uint64_t config
     uint32_t counters = config & 0xff ? model->general : 0;
 
     if (level) {
+        /* Linux does not look at the modifiers of some events; a counter with PEBS has neither (SDM 18.4.4). */
+        if (config & (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_ANY))
+            return 0;
         row = first_row(model, "pebs", config);
         if (!row && !model->precise)
             return 0;

@@ -349,6 +349,11 @@ static void a_refusal_names_the_levels_that_are_possible(void **state)
         {"core", "INST_RETIRED:pp", 0x2, NULL},
         {"p6", "INST_RETIRED:p", 0, NULL},
         {"spr", "INST_RETIRED.NOP:ppp", 0x6, NULL},
+        {"icl", "MEM_INST_RETIRED.ALL_LOADS:pp:e", 0, NULL}, /* a counter with PEBS counts no edges */
+        {"glp", "MEM_UOPS_RETIRED.ALL_LOADS:p:e", 0, NULL},
+        {"spr", "MEM_INST_RETIRED.ALL_LOADS:ppp:e", 0, NULL},
+        {"nhm", "UOPS_RETIRED.ANY:p:e", 0, NULL},
+        {"glm", "INST_RETIRED.ANY_P:ppp", 0x6, NULL}, /* no counter is known to be without a shadow */
         {"netburst", "replay_event:L1_LD_MISS:pp", 0x2, NULL},
         {"netburst", "instr_retired:NBOGUSNTAG:p", 0, NULL},
         {"amd64_fam19h_zen3", "RETIRED_INSTRUCTIONS:p", 0, NULL},

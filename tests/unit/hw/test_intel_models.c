@@ -89,7 +89,10 @@ static void check_registers(const struct upmu_pmu *pmu, char *const *field)
                          fixed ? (block ? 0x1980 + 4 * n : 0x309 + n) : (block ? 0x1900 + 4 * n : 0xc1 + n), n);
         assert_int_equal(upmu_register_address(pmu, counter->select_row),
                          fixed ? 0x38d : (block ? 0x1901 + 4 * n : 0x186 + n), n);
-        assert_int_equal(counter->rdpmc, fixed ? 0x40000000 + n : n, n);
+        if (number(field[FAMILY]) == 6 && number(field[MODEL]) == 1 && number(field[STEPPING]) < 9)
+            assert_int_equal(counter->rdpmc, UPMU_NO_RDPMC, n); /* erratum 26 */
+        else
+            assert_int_equal(counter->rdpmc, fixed ? 0x40000000 + n : n, n);
         if (fixed || block || number(field[FULL_WIDTH])) {
             assert_int_equal(counter->write_bits, counter->width);
             assert_int_equal(upmu_register_address(pmu, counter->write_row),

@@ -441,6 +441,14 @@ static void step_set(struct machine *machine, const struct line *line)
         sim->skid = (uint32_t)value;
     else if (strcmp(step, "cap") == 0)
         machine->profile.capabilities = (uint32_t)value;
+    else if (strcmp(step, "narrow") == 0)
+        machine->profile.flags |= UPMU_SIM_NARROW_DS;
+    else if (strcmp(step, "enter") == 0)
+        upmu_sim_enter_guest(sim);
+    else if (strcmp(step, "leave") == 0)
+        upmu_sim_leave_guest(sim);
+    else if (strcmp(step, "signature") == 0)
+        machine->profile.signature = (uint32_t)value;
     else if (strcmp(step, "expect") == 0)
         sim->expect_faults = value != 0;
     else if (strcmp(step, "safe") == 0)

@@ -1064,6 +1064,38 @@ static void without_a_page_nothing_is_opened(void **state)
     host_end(&host);
 }
 
+/*
+ * Erratum 26: on a Pentium Pro before stepping 9 user mode reads wrong values by RDPMC.  Catches: a program that gets the
+ * right to read them, or an index in its page.
+ */
+static void an_early_pentium_pro_gives_no_right_to_rdpmc(void **state)
+{
+    static struct upmu_sim_profile pentium_pro;
+
+    (void)state;
+    for (unsigned stepping = 8; stepping <= 9; stepping++) {
+        uint64_t count = 0;
+
+        memset(&page, 0xff, sizeof page);
+        opened = closed = reads = 0;
+        allowed[0] = allowed[1] = false;
+        host_prepare(&host, "p6");
+        pentium_pro = *host.sim.profile;
+        pentium_pro.signature = 0x610u + stepping;
+        host.sim.profile = &pentium_pro;
+        host.sim.port.allow_rdpmc = note_allowed;
+        host_start(&host);
+        publish("INST_RETIRED");
+        host_begin(&host, &host.session);
+        host_run(&host, 1000);
+        assert_int_equal(allowed[0], stepping == 9, stepping);
+        assert_int_equal(page.event[0].index != 0, stepping == 9, stepping);
+        assert_int_equal(upmu_user_read(&page, 0, false, &count), stepping == 9, stepping);
+        assert_int_equal(host_value(&host.session, 0), 1000, stepping);
+        host_end(&host);
+    }
+}
+
 static struct upmu_watched_page watched;
 static unsigned told;
 
@@ -1167,6 +1199,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_it_has_sessions),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
+        cmocka_unit_test(an_early_pentium_pro_gives_no_right_to_rdpmc),
         cmocka_unit_test(a_watched_page_is_told_of_each_write),
         cmocka_unit_test(no_word_of_a_page_makes_the_library_call_a_function),
     };
