@@ -469,6 +469,37 @@ static void a_strangers_counter_runs_on(void **state)
     }
 }
 
+/*
+ * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0, and
+ * Linux reads it.
+ */
+static void an_idle_box_has_not_changed(void **state)
+{
+    struct upmu_why why;
+    char text[96];
+
+    (void)state;
+    for (unsigned m = 0; m < 2 * MACHINES; m++) {
+        uncore_set_up(&host, machines[m / 2]);
+        host.sim.rule[UPMU_SIM_RULE_U_CONTROL_READS_ZERO] = m % 2;
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            struct upmu_sim_unit *unit = &host.uncore.unit[i];
+
+            if (unit->absent || unit->index != 0 || unit->type->counters == 0)
+                continue;
+            begin(unit, uncore_spec(unit->type, 0, text));
+            for (unsigned round = 0; round < 2; round++) {
+                upmu_sim_switch_cpu(&host.sim, host.unit[0].meter.cpu->meter.number);
+                assert_int_equal(upmu_cpu_verify(host.unit[0].meter.cpu, &why), UPMU_OK, m, i);
+                start();
+                assert_int_equal(upmu_cpu_verify(host.unit[0].meter.cpu, &why), UPMU_OK, m, i);
+                stop();
+            }
+            end();
+        }
+    }
+}
+
 /* ---- Constraints and filters ---- */
 
 static void begin_sharing(struct upmu_sim_unit *unit, const char *list, bool share)
@@ -1107,6 +1138,7 @@ int main(void)
         cmocka_unit_test(a_poll_inside_a_call_counts_nothing_twice),
         cmocka_unit_test(counters_of_a_box_stop_together),
         cmocka_unit_test(a_strangers_counter_runs_on),
+        cmocka_unit_test(an_idle_box_has_not_changed),
         cmocka_unit_test(events_that_share_counter_0_do_not_run_together),
         cmocka_unit_test(a_filter_has_one_value),
         cmocka_unit_test(a_filter_of_a_counter_in_use_stays),
