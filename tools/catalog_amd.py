@@ -373,7 +373,8 @@ def chosen(event, umask):
     return names if bits == umask and bits else None
 
 
-def add_generic(name, code, umask, events, aliases):
+def add_generic(name, code, umask, events, aliases, only=False):
+    """`only`: a name whose code the processor does not have is left out, and unit masks do nothing where it has none."""
     if any(fold(name) == fold(n) for n in list(events) + [a[0] for a in aliases]):
         return
     for event in sorted(events.values(), key=lambda e: (bool(e.masks), order(e.name))):
@@ -382,8 +383,14 @@ def add_generic(name, code, umask, events, aliases):
             if masks is not None:
                 aliases.append((name, event.name, masks))
                 return
+    own = [e for e in events.values() if e.code == code and "generic" not in e.flags]
+    if only and (not own or not own[0].masks):
+        aliases.extend((name, e.name, []) for e in own[:1])
+        return
     event = events[name] = Event(name, code, umask)
     event.flags.append("generic")
+    if own and all(e.absent for e in own):
+        event.absent = own[0].absent
 
 
 def generic_names(tables, name, family, caches, events, aliases):
@@ -393,9 +400,9 @@ def generic_names(tables, name, family, caches, events, aliases):
         code, umask = number(row["event_code"]), number(row["umask"])
         if row["map"] == "linux generic" and row["family"].startswith((family, "17h Zen2; 19h" if family == "17h Zen2"
                                                                        else family)):
-            add_generic(GENERIC[row["generic_event"]], code, umask, events, aliases)
+            add_generic(GENERIC[row["generic_event"]], code, umask, events, aliases, name == "k7")
         elif row["map"] == "linux cache" and row["family"].startswith(caches):
-            add_generic(CACHES[row["generic_event"]], code, umask, events, aliases)
+            add_generic(CACHES[row["generic_event"]], code, umask, events, aliases, name == "k7")
     for alias, codes in FREEBSD.items():
         if name in codes or "" in codes:
             add_generic(alias, codes.get(name, codes.get("")), 0, events, aliases)

@@ -88,7 +88,8 @@ unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 /* Columns of amd_generic (amd_encode.c): generations with the same codes for the architectural events. */
 enum {
     UPMU_AMD_GENERIC_NONE,
-    UPMU_AMD_GENERIC_K7,
+    UPMU_AMD_GENERIC_K7, /* no events of an L2 */
+    UPMU_AMD_GENERIC_K8, /* to family 16h */
     UPMU_AMD_GENERIC_ZEN1,
     UPMU_AMD_GENERIC_ZEN2,
     UPMU_AMD_GENERIC_ZEN4

@@ -46,8 +46,8 @@ enum {
 #define AMD_TITLED(title)
 #define AMD_TITLE(model) ""
 #endif
-#define K8 UPMU_AMD_GENERIC_K7, AMD_WITH_BITS_8 | AMD_HAS(NB_SHARED)
-#define NODE UPMU_AMD_GENERIC_K7, AMD_HAS(NB_SHARED)
+#define K8 UPMU_AMD_GENERIC_K8, AMD_WITH_BITS_8 | AMD_HAS(NB_SHARED)
+#define NODE UPMU_AMD_GENERIC_K8, AMD_HAS(NB_SHARED)
 #define ZEN AMD_WITH_EXTENDED | AMD_HAS(PAIRS)
 static const struct amd_model amd_models[AMD_MODELS] = {
     [AMD_K7]     = {"amd64_k7", AMD_TITLED("AMD K7 (Athlon)") "k7", UPMU_AMD_GENERIC_K7, AMD_WITH_BITS_8},
@@ -64,8 +64,8 @@ static const struct amd_model amd_models[AMD_MODELS] = {
     [AMD_12H]    = {"amd64_fam12h_llano", AMD_TITLED("AMD family 12h (Llano)") "fam12h", NODE},
     [AMD_14H]    = {"amd64_fam14h_bobcat", AMD_TITLED("AMD family 14h (Bobcat)") "fam14h", NODE},
     [AMD_15H]    = {"amd64_fam15h_interlagos", AMD_TITLED("AMD family 15h (Bulldozer)") "fam15h",
-                    UPMU_AMD_GENERIC_K7, AMD_WITH_EXTENDED | AMD_HAS(GROUPS) | AMD_HAS(NB_APART)},
-    [AMD_16H]    = {"amd64_fam16h", AMD_TITLED("AMD family 16h (Jaguar)") "fam16h", UPMU_AMD_GENERIC_K7,
+                    UPMU_AMD_GENERIC_K8, AMD_WITH_EXTENDED | AMD_HAS(GROUPS) | AMD_HAS(NB_APART)},
+    [AMD_16H]    = {"amd64_fam16h", AMD_TITLED("AMD family 16h (Jaguar)") "fam16h", UPMU_AMD_GENERIC_K8,
                     AMD_HAS(NB_APART)},
     [AMD_ZEN1]   = {"amd64_fam17h_zen1", AMD_TITLED("AMD Zen") "zen1", UPMU_AMD_GENERIC_ZEN1, ZEN},
     [AMD_ZEN2]   = {"amd64_fam17h_zen2", AMD_TITLED("AMD Zen 2") "zen2", UPMU_AMD_GENERIC_ZEN2, ZEN},

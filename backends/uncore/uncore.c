@@ -11,6 +11,7 @@
 
 #define UNCORE_BAND_FIRST 0x0bu
 #define UNCORE_BANDS 4u
+#define UNCORE_STOPS (UINT64_C(1) << 31) /* in the common MSR of switch_on() */
 
 /*
  * Does an event need no other filter than the byte of its own code? Events 0Bh to 0Eh of the power control unit count
@@ -150,7 +151,8 @@ void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct u
 
 /*
  * Add the write of take-over that sets bits of a common MSR (UPMU_UNCORE_ABSOLUTE, UPMU_UNCORE_SWITCH_28) without which
- * nothing counts. Several types share the MSR.
+ * nothing counts, and clears bit 31. Several types share the MSR. While bit 31 is set, an overflow in any client unit
+ * of the package stops all of them; on Nehalem-EX all boxes are stopped. Other drivers leave it set.
  */
 static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -158,7 +160,7 @@ static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
     uint64_t bits = uncore->type->quirks & UPMU_UNCORE_SWITCH_28 ? UINT64_C(1) << 28 : uncore->type->control_idle;
 
     if (needs_common_bits(uncore->type))
-        upmu_image_add(image, uncore->table.row_count - 1u, bits, bits, 0);
+        upmu_image_add(image, uncore->table.row_count - 1u, bits | UNCORE_STOPS, bits, 0);
 }
 
 static const char *filter_name(const struct upmu_pmu *pmu, unsigned resource)

@@ -61,19 +61,6 @@ static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32
 }
 
 /*
- * Is a box of Sapphire Rapids a cache slice (type 0) that does not exist? The table may list such slices. MSR 2FFEh has
- * the number of slices, or 0 (unknown; Linux uncore_snbep.c). The MSR can be read for the executing CPU's die alone.
- */
-static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const struct upmu_unit_info *box)
-{
-    const struct upmu_uncore_seen *seen = finder->seen;
-    uint64_t boxes;
-
-    return type == 0 && seen->model == 0x8f && box->package == seen->place.package && box->die == seen->place.die &&
-           upmu_uncore_msr(finder, 0x2ffe, false, &boxes) && boxes && box->number >= boxes;
-}
-
-/*
  * Add the unit that an entry of the table describes, unless the entry is invalid. `place` has package, die and
  * last-level cache.
  */
@@ -106,8 +93,7 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
     row = row_of(finder, found.type, access == 2 ? (uint32_t)box.base & 0xffu : UNCORE_NO_FUNCTION);
     if (row < 0 || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) || !found.width || found.width > 64)
         return;
-    if (!is_surplus(finder, found.type, &box))
-        (void)upmu_uncore_add(finder, (unsigned)row, &found, &box);
+    (void)upmu_uncore_add(finder, (unsigned)row, &found, &box);
 }
 
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
@@ -148,6 +134,40 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_fail(finder, "a table of units could not be read", physical);
     if (table)
         upmu_uncore_unmap(finder, table, bytes);
+}
+
+/* Is a box a cache slice (type 0 of the table) of the executing CPU's die? */
+static bool is_own_slice(const struct upmu_uncore_finder *finder, const struct upmu_unit_info *box)
+{
+    const struct upmu_uncore_pmu *pmu = &finder->list->pmu[box->type];
+    const struct upmu_uncore_row *row = &upmu_uncore_rows[pmu->packed ? pmu->packed - 1u : 0];
+
+    return pmu->packed && row->rule == UPMU_UNCORE_RULE_TABLE && !row->base &&
+           box->package == finder->seen->place.package && box->die == finder->seen->place.die;
+}
+
+/*
+ * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its slices;
+ * 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their numbers
+ * exist.
+ */
+void upmu_uncore_drop_slices(struct upmu_uncore_finder *finder)
+{
+    struct upmu_unit_list *list = finder->list;
+    uint64_t left;
+
+    if (finder->seen->model != 0x8f || !upmu_uncore_msr(finder, 0x2ffe, false, &left) || !left)
+        return;
+    for (unsigned i = 0; i < list->unit_count; i++) {
+        if (!is_own_slice(finder, &list->unit[i]) || (left && left--))
+            continue;
+        list->unit_count--;
+        if (i < finder->first)
+            finder->first--;
+        for (unsigned k = i; k < list->unit_count; k++)
+            list->unit[k] = list->unit[k + 1];
+        i--;
+    }
 }
 
 /*

@@ -506,6 +506,8 @@ static UPMU_APART void find_generation(struct upmu_uncore_finder *finder)
     }
     if (table_msr(seen) && needs_scan(generation) && upmu_uncore_msr(finder, table_msr(seen), true, &table) && table)
         upmu_uncore_read_table(finder, table, (uint8_t)seen->place.package, (uint8_t)seen->place.die);
+    if (needs_scan(generation))
+        upmu_uncore_drop_slices(finder);
     for (unsigned i = 0; i < generation->rows; i++)
         find_by_rule(finder, generation->first + i);
 }

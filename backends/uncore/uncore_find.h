@@ -83,6 +83,12 @@ void upmu_uncore_find_readings(struct upmu_uncore_finder *finder, unsigned row);
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where);
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die);
 
+/*
+ * Remove cache slices of the executing CPU's die that a table lists and that do not exist, also if an earlier search
+ * has found them.
+ */
+void upmu_uncore_drop_slices(struct upmu_uncore_finder *finder);
+
 #endif
 
 #endif

@@ -148,8 +148,9 @@ static void pass_on_register(struct upmu_unit *unit)
         if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
             other->meter.bank.rows[k].address != bank->rows[row].address)
             continue;
-        /* Units only set bits of this register: the AND of the values that the two found is the original value. */
-        other->meter.bank.found[k] &= bank->found[row];
+        /* All units write the same bits. A bit that either unit found other than they write it was so originally. */
+        other->meter.bank.found[k] ^= (other->meter.bank.found[k] ^ bank->found[row]) &
+                                      (bank->found[row] ^ other->meter.bank.shadow[k]);
         upmu_bank_spare_row(bank, row);
         return;
     }

@@ -1307,7 +1307,7 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* gates of boxes are in no register */
-        return value ^ to_register(bank, row, bank->shadow[row]);
+        return value || !upmu_box_is_blind(bank) ? value ^ to_register(bank, row, bank->shadow[row]) : 0;
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }
 

@@ -21,6 +21,17 @@ static inline uint32_t upmu_box_freeze(const struct upmu_bank *bank)
 }
 
 /*
+ * May box control read as 0, whatever was written?  Manuals call it write-only, and drivers read it.  So a value of 0
+ * does not show a change by other software.
+ */
+static inline bool upmu_box_is_blind(const struct upmu_bank *bank)
+{
+    const struct upmu_unit_type *type = upmu_bank_type(bank);
+
+    return type && type->style == UPMU_UNIT_BOX;
+}
+
+/*
  * Do the boxes count with this shadow of box control, as a gate in it is open, or as counters that other software uses
  * keep them running (bank->kept)?
  */

@@ -38,7 +38,7 @@ static void generic_names_are_linuxs_encodings(void **state)
         const char *pmu;
         uint64_t word[9];
     } models[] = {
-        {"amd64_k7", {0x76, 0xc0, 0x77d, 0x77e, 0xc2, 0xc3, 0xd0, 0xd1, 0}},
+        {"amd64_k7", {0x76, 0xc0, 0, 0, 0xc2, 0xc3, 0xd0, 0xd1, 0}}, /* none of an L2: amd_k7_events.csv */
         {"amd64_k8_revc", {0x76, 0xc0, 0x77d, 0x77e, 0xc2, 0xc3, 0xd0, 0xd1, 0}},
         {"amd64_fam10h_istanbul", {0x76, 0xc0, 0x77d, 0x77e, 0xc2, 0xc3, 0xd0, 0xd1, 0}},
         {"amd64_fam12h_llano", {0x76, 0xc0, 0x77d, 0x77e, 0xc2, 0xc3, 0xd0, 0xd1, 0}},
@@ -63,6 +63,25 @@ static void generic_names_are_linuxs_encodings(void **state)
                 fail_msg("%s::%s is %llx", models[i].pmu, names[k], (unsigned long long)word(&pmu, names[k]));
         }
     }
+}
+
+/* Names of Linux for events that a processor lacks: a wrong event would be counted. */
+static void generic_names_of_no_event_are_refused(void **state)
+{
+    static const char *const names[] = {"node-loads", "node-load-misses", "LLC-loads", "LLC-load-misses", "LLC-stores",
+                                        "L1-dcache-prefetches", "L1-dcache-prefetch-misses", "L1-icache-prefetches"};
+    struct upmu_pmu k7 = pmu_named("amd64_k7"), revd = pmu_named("amd64_k8_revd"), reve = pmu_named("amd64_k8_reve");
+    struct upmu_event event;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(upmu_event_parse(&k7, names[i], &event, NULL), UPMU_ERR_NO_SUCH_EVENT, i);
+        assert_int_equal(upmu_event_parse(&revd, names[i], &event, NULL), i < 2 ? UPMU_ERR_UNSUPPORTED : UPMU_OK, i);
+    }
+    assert_int_equal(word(&reve, "node-loads"), 0xb8e9);
+    assert_int_equal(word(&k7, "L1-dcache-load-misses"), 0x41);
+    assert_int_equal(word(&k7, "dTLB-load-misses"), 0x46);
+    assert_int_equal(word(&k7, "iTLB-load-misses"), 0x85);
 }
 
 static void names_of_linux_and_of_libpfm4_mean_the_same(void **state)
@@ -139,6 +158,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_names_are_linuxs_encodings),
+        cmocka_unit_test(generic_names_of_no_event_are_refused),
         cmocka_unit_test(names_of_linux_and_of_libpfm4_mean_the_same),
         cmocka_unit_test(every_name_of_every_model_is_encoded_and_comes_back),
     };

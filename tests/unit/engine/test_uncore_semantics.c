@@ -469,6 +469,37 @@ static void a_strangers_counter_runs_on(void **state)
     }
 }
 
+/*
+ * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0, and
+ * Linux reads it.
+ */
+static void an_idle_box_has_not_changed(void **state)
+{
+    struct upmu_why why;
+    char text[96];
+
+    (void)state;
+    for (unsigned m = 0; m < 2 * MACHINES; m++) {
+        uncore_set_up(&host, machines[m / 2]);
+        host.sim.rule[UPMU_SIM_RULE_U_CONTROL_READS_ZERO] = m % 2;
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            struct upmu_sim_unit *unit = &host.uncore.unit[i];
+
+            if (unit->absent || unit->index != 0 || unit->type->counters == 0)
+                continue;
+            begin(unit, uncore_spec(unit->type, 0, text));
+            for (unsigned round = 0; round < 2; round++) {
+                upmu_sim_switch_cpu(&host.sim, host.unit[0].meter.cpu->meter.number);
+                assert_int_equal(upmu_cpu_verify(host.unit[0].meter.cpu, &why), UPMU_OK, m, i);
+                start();
+                assert_int_equal(upmu_cpu_verify(host.unit[0].meter.cpu, &why), UPMU_OK, m, i);
+                stop();
+            }
+            end();
+        }
+    }
+}
+
 /* ---- Constraints and filters ---- */
 
 static void begin_sharing(struct upmu_sim_unit *unit, const char *list, bool share)
@@ -880,6 +911,56 @@ static void boxes_of_nehalem_ex_count_by_a_bit_of_the_u_box(void **state)
         }
 }
 
+/* Count `times` of C-box 0's event 34H, unit mask 1, twice; its counter may go round. */
+static void count_twice(unsigned times)
+{
+    const struct upmu_sim_happening event = {.event = 0x34, .umask = 1, .count = times};
+
+    start();
+    upmu_sim_happen(&host.uncore, box("cbox", 0, 0), &event);
+    upmu_sim_happen(&host.uncore, box("cbox", 0, 0), &event);
+    stop();
+    assert_int_equal(uncore_value(&host.session[0], 0), 2 * times);
+}
+
+/*
+ * Counts that are too small although they are exact: LIKWID leaves a client with bit 31 set in its global control, and
+ * with it the first overflow stops all units.  The bit is clear while units are open, and the last unit restores it.
+ */
+static void an_overflow_stops_no_client_that_was_left_so(void **state)
+{
+    uint64_t *control = &host.uncore.global[0].control;
+
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        uncore_set_up(&host, "snb");
+        *control = 0x8000000f;
+        upmu_sim_unit_set(box("cbox", 0, 0), 0, (UINT64_C(1) << 44) - 5);
+        begin(box("cbox", 0, 0), "cbox/raw:config=0x134");
+        assert_int_equal(upmu_unit_open_text(&host.unit[1], &host.machine, "arb"), UPMU_OK);
+        assert_int_equal(*control, 0x2000000f);
+        count_twice(7);
+        assert_int_equal(upmu_session_close(&host.session[0]), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&host.unit[first]), UPMU_OK);
+        assert_int_equal(*control, 0x2000000f);
+        assert_int_equal(upmu_unit_close(&host.unit[!first]), UPMU_OK);
+        assert_int_equal(*control, 0x8000000f);
+        uncore_no_violation(&host);
+    }
+}
+
+/* Bit 31 of Nehalem-EX's C00H, the freeze of all boxes that another driver has left. */
+static void boxes_of_nehalem_ex_that_were_frozen_count(void **state)
+{
+    (void)state;
+    uncore_set_up(&host, "nhmex");
+    host.uncore.global[0].control = 0x90000000;
+    begin(box("cbox", 0, 0), "cbox/raw:config=0x134");
+    count_twice(7);
+    end();
+    assert_int_equal(host.uncore.global[0].control, 0x90000000);
+}
+
 static void a_u_box_that_stops_stops_no_other_box(void **state)
 {
     const struct upmu_sim_happening happening = {.event = 2, .umask = 1, .count = 9};
@@ -1057,6 +1138,7 @@ int main(void)
         cmocka_unit_test(a_poll_inside_a_call_counts_nothing_twice),
         cmocka_unit_test(counters_of_a_box_stop_together),
         cmocka_unit_test(a_strangers_counter_runs_on),
+        cmocka_unit_test(an_idle_box_has_not_changed),
         cmocka_unit_test(events_that_share_counter_0_do_not_run_together),
         cmocka_unit_test(a_filter_has_one_value),
         cmocka_unit_test(a_filter_of_a_counter_in_use_stays),
@@ -1068,6 +1150,8 @@ int main(void)
         cmocka_unit_test(a_units_registers_are_accessed_on_its_die),
         cmocka_unit_test(registers_of_counters_that_are_not_there_are_left_alone),
         cmocka_unit_test(boxes_of_nehalem_ex_count_by_a_bit_of_the_u_box),
+        cmocka_unit_test(an_overflow_stops_no_client_that_was_left_so),
+        cmocka_unit_test(boxes_of_nehalem_ex_that_were_frozen_count),
         cmocka_unit_test(a_u_box_that_stops_stops_no_other_box),
         cmocka_unit_test(the_w_boxs_clock_is_enabled_by_bit_0),
         cmocka_unit_test(counts_survive_their_cpu),

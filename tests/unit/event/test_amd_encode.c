@@ -216,19 +216,19 @@ static void generic_names_stand_for_what_linux_counts(void **state)
 {
     static const struct {
         const char *name;
-        uint64_t word[5]; /* K7 and K8 … 16h, Zen, Zen 2 and 3, Zen 4 and 5; 0: none */
+        uint64_t word[5]; /* K8 … 16h, Zen, Zen 2 and 3, Zen 4 and 5, K7; 0: none */
     } names[] = {
-        {"cycles", {0x76, 0x76, 0x76, 0x76}},
-        {"instructions", {0xc0, 0xc0, 0xc0, 0xc0}},
-        {"branches", {0xc2, 0xc2, 0xc2, 0xc2}},
-        {"branch-misses", {0xc3, 0xc3, 0xc3, 0xc3}},
+        {"cycles", {0x76, 0x76, 0x76, 0x76, 0x76}},
+        {"instructions", {0xc0, 0xc0, 0xc0, 0xc0, 0xc0}},
+        {"branches", {0xc2, 0xc2, 0xc2, 0xc2, 0xc2}},
+        {"branch-misses", {0xc3, 0xc3, 0xc3, 0xc3, 0xc3}},
         {"cache-references", {0x77d, 0xff60, 0xff60, 0xff60}},
         {"cache-misses", {0x77e, 0x964, 0x964, 0x964}},
-        {"stalled-cycles-frontend", {0xd0, 0x287, 0xa9, 0xa9}},
-        {"stalled-cycles-backend", {0xd1, 0x187, 0, 0}},
+        {"stalled-cycles-frontend", {0xd0, 0x287, 0xa9, 0xa9, 0xd0}},
+        {"stalled-cycles-backend", {0xd1, 0x187, 0, 0, 0xd1}},
         {"ref-cycles", {0, 0, 0, UINT64_C(0x100000120)}},
     };
-    static const uint8_t columns[MODELS] = {0, 0, 0, 0, 0, 0, 1, 2, 2, 3, 3};
+    static const uint8_t columns[MODELS] = {4, 0, 0, 0, 0, 0, 1, 2, 2, 3, 3};
     const struct upmu_catalog *architectural = upmu_catalog_find("ix86arch");
 
     (void)state;

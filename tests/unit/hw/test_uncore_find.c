@@ -386,6 +386,40 @@ static void capid4_says_how_many_s_boxes_there_are(void **state)
     assert_int_equal(s_boxes("bdx2", 0x50663, 0xc0), 0);
 }
 
+/*
+ * A table with slices that do not exist: MSR 2FFEH counts those that do, whose numbers have holes.  What was compared was
+ * the number, so that slices that exist were missing in a sum.
+ */
+static void slices_of_a_table_are_counted_not_numbered(void **state)
+{
+    static const struct upmu_sim_msr_value values[] = {{0x2ffe, {4, 5}}, {0}};
+    static struct upmu_sim_machine some;
+    unsigned of[2] = {0, 0};
+
+    (void)state;
+    begin("spr");
+    some = *model.machine;
+    some.values = values;
+    upmu_sim_uncore_init(&model, &sim, &some);
+    assert_int_equal(find_all(), UPMU_OK);
+    for (unsigned i = 0; i < list.unit_count; i++)
+        if (!strcmp(pmus[units[i].type].type->name, "cha")) {
+            static const uint16_t ids[] = {0, 1, 2, 5, 9};
+
+            assert_int_equal(units[i].number, ids[of[units[i].package]++]);
+        }
+    assert_int_equal(of[0], 4);
+    assert_int_equal(of[1], 5);
+    assert_int_equal(count("imc"), 8);
+    /* Emerald Rapids' register is not believed. */
+    begin("emr");
+    some = *model.machine;
+    some.values = values;
+    upmu_sim_uncore_init(&model, &sim, &some);
+    assert_int_equal(find_all(), UPMU_OK);
+    assert_int_equal(count("cha"), 12);
+}
+
 static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
 {
     (void)state;
@@ -858,6 +892,7 @@ int main(void)
         cmocka_unit_test(units_are_named_after_their_generation),
         cmocka_unit_test(what_is_missing_leaves_the_rest),
         cmocka_unit_test(capid4_says_how_many_s_boxes_there_are),
+        cmocka_unit_test(slices_of_a_table_are_counted_not_numbered),
         cmocka_unit_test(more_cores_do_not_make_more_boxes_than_a_type_has),
         cmocka_unit_test(memory_controllers_are_on_the_die_of_their_bus),
         cmocka_unit_test(memory_where_there_cannot_be_a_controller_is_not_mapped),
