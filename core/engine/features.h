@@ -25,6 +25,7 @@
  * entry or exit of a guest         (drain) switch;
  *                                  (branches) stop
  * CPU leaves or sleeps             stop              (leaves) forget readers
+ * session is about to start        (branches) filter
  * session leaves its CPU                              closed
  * masked session restarted                                                    may stay masked; unblock
  * session closed                                      withdrawn               end
@@ -278,6 +279,16 @@ static inline void upmu_features_end(struct upmu_cpu *cpu)
     upmu_records_forget(cpu);
 #if UPMU_BRANCH_SAMPLES
     upmu_branches_forget(cpu);
+#endif
+}
+
+/* A session that is not started is about to be: what its samples have of branches is chosen. */
+static inline void upmu_features_start(struct upmu_session *session)
+{
+#if UPMU_BRANCH_SAMPLES
+    upmu_branch_samples_begin(session);
+#else
+    (void)session;
 #endif
 }
 

@@ -97,6 +97,7 @@ static void begin_start(struct upmu_session *session)
     if (session->switch_due)
         upmu_sets_advance(session, NULL);
 #endif
+    upmu_features_start(session);
     (void)upmu_session_refuse(session, UPMU_OK);
 }
 

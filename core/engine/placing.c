@@ -255,12 +255,12 @@ static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *
 
 bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    return (upmu_session_wants_branches(session) && !upmu_branch_samples_ready(meter)) ||
+    return (upmu_set_wants_branches(upmu_active(session)) && !upmu_branch_samples_ready(meter)) ||
            lacks_memory(meter, upmu_active(session));
 }
 
 /*
- * May a session that wants branches have them here, and do the sessions beside it want none, or the same?  False: the
+ * May a session whose set needs the branch stack have it here, and do the sets beside it want no branches, or the same?  False: the
  * refusal is *out_status and session->why.
  */
 static bool has_branches(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
@@ -277,7 +277,7 @@ static bool has_branches(struct upmu_meter *meter, struct upmu_session *session,
         return false;
     for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
         corunners += upmu_placed_stamp(upmu_active(other));
-        agree = agree && upmu_branch_samples_agree(session, other);
+        agree = agree && upmu_branch_samples_agree(upmu_active(session), upmu_active(other));
     }
     if (agree)
         return true;
@@ -302,7 +302,7 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     if (UPMU_PRECISE && lacks_memory(meter, upmu_active(session)))
         return upmu_why_hook(&session->why, "upmu_cpu_use_records");
-    if (upmu_session_wants_branches(session) && !has_branches(meter, session, mode, &status))
+    if (upmu_set_wants_branches(upmu_active(session)) && !has_branches(meter, session, mode, &status))
         return status;
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));

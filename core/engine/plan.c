@@ -81,7 +81,7 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
     struct upmu_program *program = &set->program;
 
 #if UPMU_BRANCH_SAMPLES
-    if ((program->flags & UPMU_PROGRAM_BRANCHES) && !upmu_branch_samples_join(meter, session))
+    if ((program->flags & UPMU_PROGRAM_BRANCHES) && !upmu_branch_samples_join(meter, set))
         return false;
 #endif
     if (!upmu_plan_has_room(meter, plan->ins, set->counters) ||

@@ -86,7 +86,7 @@ static inline bool upmu_plan_fits(const struct upmu_meter *meter, const struct u
  * Add a session that comes with `set`, and claim those of its registers that CPUs share.  A set with events has a
  * program, and after the plan its counters are free and its placement is valid, as upmu_plan_fits() or the caller has
  * found.  Returns false: the plan has no room, another CPU has the claim, a handler makes the plan and may claim
- * nothing, or the session wants other branches in samples than a session beside it.
+ * nothing, or the set wants other branches in samples than a set beside it.
  */
 bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
 

@@ -95,7 +95,7 @@ static bool sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     }
     if (set->session->alone)
         flags &= ~UPMU_PROGRAM_FREE;
-    if (program->sampling && upmu_session_wants_branches(set->session))
+    if (upmu_set_wants_branches(set))
         flags = (flags & ~UPMU_PROGRAM_FREE) | UPMU_PROGRAM_ODD | UPMU_PROGRAM_RECORDS | UPMU_PROGRAM_BRANCHES;
     /* Metrics, and the counter of slots beside them, are not events that only count: each window sets them to 0. */
     program->counting &= ~metrics;

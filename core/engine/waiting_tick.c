@@ -125,14 +125,13 @@ struct selection {
 static void note_chosen(struct selection *selection, const struct upmu_session *session)
 {
     selection->corunners += upmu_placed_stamp(upmu_active(session));
-    if (upmu_session_wants_branches(session))
-        selection->branches |= (uint16_t)upmu_branch_samples_wanted(session);
+    selection->branches |= (uint16_t)upmu_branch_samples_wanted(upmu_active(session));
 }
 
 /* Can the samples of a session have their branches beside the sessions on `taken`?  A plan asks the same. */
 static bool agrees_with_chosen(const struct selection *selection, const struct upmu_session *session)
 {
-    uint32_t wanted = selection->branches ? upmu_branch_samples_wanted(session) : 0;
+    uint32_t wanted = selection->branches ? upmu_branch_samples_wanted(upmu_active(session)) : 0;
 
     return !wanted || wanted == selection->branches;
 }

@@ -139,8 +139,7 @@ void upmu_branch_samples_come(struct upmu_meter *meter)
     if (!meter->takes_branches)
         return;
     while (!wanted && (session = upmu_meter_next_running(meter, &rest)) != NULL)
-        if (upmu_active(session)->program.flags & UPMU_PROGRAM_BRANCHES)
-            wanted = upmu_branch_samples_wanted(session);
+        wanted = upmu_branch_samples_wanted(upmu_active(session));
     if (wanted && (wanted != meter->branches || meter->cpu->branches.stale))
         start_samples(meter, wanted);
     else if (!wanted && meter->branches)
@@ -229,12 +228,14 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
 {
     struct upmu_meter *meter = &overflow->cpu->meter;
     struct upmu_branch_unit *unit = &overflow->cpu->branches;
+    /* The kernel was hidden after the start: the stack has its branches. */
+    bool late = (meter->branches & UPMU_BRANCH_KERNEL) && overflow->session->hides_kernel;
 
     overflow->branches = 0;
     if (!(overflow->flags & UPMU_SAMPLE_PRECISE))
         overflow->parts = 0;
-    if (!of_interrupt || !meter->branches || unit->frozen || unit->taken == BRANCHES_LOST ||
-        upmu_branch_samples_wanted(overflow->session) != meter->branches)
+    if (late || !of_interrupt || !meter->branches || unit->frozen || unit->taken == BRANCHES_LOST ||
+        upmu_branch_samples_wanted(overflow->set) != meter->branches)
         return;
     if (unit->taken == BRANCHES_UNREAD)
         read_stack(meter);
@@ -245,14 +246,25 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
 
 /* ---- Which sessions ---- */
 
-bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other)
+void upmu_branch_samples_begin(struct upmu_session *session)
+{
+    uint8_t hides = UPMU_LOAD(session->hides_kernel);
+
+    if (!session->branches || session->began_hidden == hides)
+        return;
+    session->began_hidden = hides;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        upmu_program_forget(set);
+}
+
+bool upmu_branch_samples_agree(const struct upmu_set *one, const struct upmu_set *other)
 {
     uint32_t wanted = upmu_branch_samples_wanted(one), beside = upmu_branch_samples_wanted(other);
 
     return !wanted || !beside || wanted == beside;
 }
 
-bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_session *session)
+bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_set *set)
 {
     const struct upmu_plan *plan = &meter->plan;
     uint32_t rest = meter->running & ~plan->leave;
@@ -261,10 +273,10 @@ bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_
     if (!meter->takes_branches)
         return false;
     while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
-        if (!upmu_branch_samples_agree(session, other))
+        if (!upmu_branch_samples_agree(set, upmu_active(other)))
             return false;
     for (unsigned part = 0; part < plan->ins; part++)
-        if (!upmu_branch_samples_agree(session, plan->in[part]))
+        if (!upmu_branch_samples_agree(set, plan->set[part]))
             return false;
     return true;
 }

@@ -7,6 +7,7 @@
 #ifndef UPMU_CORE_BRANCH_SAMPLES_H
 #define UPMU_CORE_BRANCH_SAMPLES_H
 
+#include "core/engine/count.h"
 #include "core/engine/session_core.h"
 #include <upmu/branches.h>
 
@@ -18,15 +19,30 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return session->branches;
 }
 
-/* Return the branches that the session's samples have.  Of a session that hides the kernel, only those of user mode. */
-static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
+/* Does a set need the branch stack: does any of its events sample, and do samples of its session have branches? */
+static inline bool upmu_set_wants_branches(const struct upmu_set *set)
 {
-    if (!session->hides_kernel)
-        return session->branches;
-    return session->branches & UPMU_BRANCH_USER ? session->branches & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
+    if (set->session->branches)
+        for UPMU_TALLIES(tally, set)
+            if (upmu_tally_samples(tally))
+                return true;
+    return false;
 }
 
-/* Does this CPU lend its stack to sessions?  Without, no session runs there that wants branches. */
+/*
+ * Return the branches that the stack records while the set runs; 0: it needs no stack.  Of a session that hid the
+ * kernel at its start, only those of user mode.
+ */
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_set *set)
+{
+    uint32_t record = upmu_set_wants_branches(set) ? set->session->branches : 0;
+
+    if (!set->session->began_hidden)
+        return record;
+    return record & UPMU_BRANCH_USER ? record & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
+}
+
+/* Does this CPU lend its stack to sessions?  Without, no set runs there that needs the stack. */
 static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
 {
     return meter->takes_branches;
@@ -39,14 +55,20 @@ static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
  */
 enum upmu_status upmu_branch_samples_check(const struct upmu_meter *meter, struct upmu_session *session);
 
-/* Can the samples of two sessions have branches at the same time?  Yes if they want the same, or one of them none. */
-bool upmu_branch_samples_agree(const struct upmu_session *one, const struct upmu_session *other);
+/* Can the samples of two sets have branches at the same time?  Yes if they want the same, or one of them none. */
+bool upmu_branch_samples_agree(const struct upmu_set *one, const struct upmu_set *other);
 
 /*
- * Can a session that wants branches come by the meter's plan, as far as it is made: does the CPU lend its stack, and
- * does no session that will run beside it want other branches?
+ * Can a set that needs the stack come by the meter's plan, as far as it is made: does the CPU lend its stack, and does
+ * no set that will run beside it want other branches?
  */
-bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_session *session);
+bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_set *set);
+
+/*
+ * A session that is not started is about to be: note whether it hides the kernel.  If that has changed, its placements
+ * are forgotten, as other sessions may have been refused beside them.
+ */
+void upmu_branch_samples_begin(struct upmu_session *session);
 
 /* A plan or a repair has published what runs: record what the running sessions want, or nothing. */
 void upmu_branch_samples_come(struct upmu_meter *meter);
@@ -80,9 +102,15 @@ static inline bool upmu_session_wants_branches(const struct upmu_session *sessio
     return false;
 }
 
-static inline uint32_t upmu_branch_samples_wanted(const struct upmu_session *session)
+static inline bool upmu_set_wants_branches(const struct upmu_set *set)
 {
-    (void)session;
+    (void)set;
+    return false;
+}
+
+static inline uint32_t upmu_branch_samples_wanted(const struct upmu_set *set)
+{
+    (void)set;
     return 0;
 }
 

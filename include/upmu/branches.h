@@ -187,9 +187,10 @@ enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_b
  * the host finds them in upmu_overflow.branch.  A sample without a frame of its interrupt has none.
  *
  * The session counts in the host alone (UPMU_WORLD_HOST).  On a CPU one filter is in use at a time: sessions with
- * another one do not fit beside it (UPMU_ERR_DOES_NOT_FIT, or they wait).  Of a session that hides the kernel
- * (upmu_session_hide_kernel()) UPMU_BRANCH_KERNEL has no effect.  upmu_thread_switch() clears the stack, so that no
- * sample has branches of another thread.
+ * another one do not fit beside it (UPMU_ERR_DOES_NOT_FIT, or they wait).  A set without an event that samples needs no
+ * stack, and excludes no other session.  Of a session that hides the kernel at its start (upmu_session_hide_kernel())
+ * UPMU_BRANCH_KERNEL has no effect; if it hides the kernel later, its samples have no branches.  upmu_thread_switch()
+ * clears the stack, so that no sample has branches of another thread.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown bit); UPMU_ERR_NO_PMU (no CPU was ever
  * initialised); UPMU_ERR_HOOK_MISSING (no CPU lends its stack, upmu_cpu_use_branches()); UPMU_ERR_UNSUPPORTED (the PMU

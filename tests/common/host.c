@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The host of the tests: host.h. */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 #include <upmu/session.h>
 
 const struct host_between *host_between;
@@ -245,6 +246,7 @@ void host_end(struct host *host)
         if (!host->cpu[i].meter.live)
             continue;
         upmu_sim_switch_cpu(&host->sim, i);
+        assert_null(upmu_test_stranded(&host->cpu[i]));
         assert_int_equal(upmu_cpu_fini(&host->cpu[i]), UPMU_OK, i);
     }
     if (host_between)

@@ -6,6 +6,7 @@
 
 #include "tests/common/state.h"
 #include "core/sample/user_page.h"
+#include <upmu/session.h>
 
 void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_state)
 {
@@ -40,6 +41,15 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu)
            : state.failed     ? "a fault is not answered"
            : state.work_due   ? "a session is not masked yet"
                               : NULL;
+}
+
+const struct upmu_session *upmu_test_stranded(const struct upmu_cpu *cpu)
+{
+    const struct upmu_session *session = cpu->meter.sessions;
+
+    while (session && !(session->state == UPMU_SESSION_WAITING && !session->queued))
+        session = session->next;
+    return session;
 }
 
 bool upmu_test_program(const struct upmu_set *set, struct upmu_test_program *out_program)

@@ -30,6 +30,9 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
  */
 const char *upmu_test_left_over(const struct upmu_cpu *cpu);
 
+/* A session that waits here and is in no list of those that wait, so that nothing ever starts it; NULL: none. */
+const struct upmu_session *upmu_test_stranded(const struct upmu_cpu *cpu);
+
 /* The compiled placement of a set with its steps, without the notes that plans make in it. */
 struct upmu_test_program {
     struct upmu_program program; /* whose `step` is NULL */

@@ -225,13 +225,14 @@ struct upmu_session {
     uint8_t begun;
     uint8_t page_open;         /* it is in the list upmu_cpu.pages */
     uint8_t page_watched;      /* its page is that of a struct upmu_watched_page */
+    uint8_t pmu;               /* upmu_pmu.index of the PMU for which texts without a PMU's name are encoded */
 #if UPMU_WORLDS
     uint8_t world;             /* enum upmu_world */
 #endif
 #if UPMU_BRANCH_SAMPLES
+    uint8_t began_hidden;      /* `hides_kernel` at its last start, which says what the branch stack records for it */
     uint16_t branches;         /* UPMU_BRANCH_…: the branches that its samples are to have; 0: none */
 #endif
-    uint8_t pmu;               /* upmu_pmu.index of the PMU for which texts without a PMU's name are encoded */
     struct upmu_machine *machine;
     struct upmu_meter *meter;  /* the meter to which it is linked, or NULL */
     struct upmu_session *next; /* next session in the list meter->sessions */

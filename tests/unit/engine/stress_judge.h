@@ -558,6 +558,8 @@ static inline void judge_rest(void)
 
         if (left)
             stress_fail("CPU %u: %s", cpu, left);
+        if (s.live[cpu] && upmu_test_stranded(&s.cpu[cpu]))
+            stress_fail("CPU %u: a session waits in no list", cpu);
         if (s.watchdog[cpu] && silicon_watchdog(cpu) != s.watchdog[cpu])
             stress_fail("CPU %u: the host's counter %u was changed: %llx, not %llx", cpu, s.watchdog_counter[cpu],
                         (unsigned long long)silicon_watchdog(cpu), (unsigned long long)s.watchdog[cpu]);

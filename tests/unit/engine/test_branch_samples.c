@@ -550,7 +550,9 @@ static void a_place_beside_a_filter_is_asked_anew(void **state)
         host_thread_switch(&host, 0, 0);
         assert_int_equal(host.sessions[1].state, turn < 2 ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING, turn);
         host_thread_switch(&host, 0, 1);
-        upmu_session_hide_kernel(&host.sessions[1], turn == 1);
+        assert_int_equal(upmu_session_stop(&host.other), UPMU_OK, turn);
+        upmu_session_hide_kernel(&host.other, turn == 1);
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK, turn);
     }
     finish(SKYLAKE);
 }
@@ -660,6 +662,116 @@ static void two_filters_and_others_leave_no_counter_idle(void **state)
     finish(SKYLAKE);
 }
 
+/*
+ * Core 2 and Nehalem: an event comes that only one counter can have, or an erratum's sequence is needed.  A session that
+ * samples moves for it, beside one with another filter whose events only count.  Catches: a filter that is asked of a
+ * session without samples, so that the session that moves stops or waits for ever.
+ */
+static void a_session_that_only_counts_has_no_filter(void **state)
+{
+    static const struct {
+        const char *profile, *samples, *counts, *comes;
+    } rows[] = {
+        {"core2", "branches", "instructions", "raw:config=0x430010"},
+        {"nehalem", "branches", "instructions", "branch-misses:counter=0"},
+        {"skylake", "branches", "instructions", "branch-misses:counter=0"},
+    };
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        for (unsigned turn = 0; turn < 3; turn++) {
+            unsigned first = turn == 1;
+
+            set_up(rows[k].profile);
+            add(0, rows[k].samples, 1000, UPMU_BRANCH_USER);
+            host_add(&host, 1, rows[k].counts, 0);
+            assert_int_equal(upmu_session_branches(&host.other, MODES), UPMU_OK, k);
+            if (turn == 2) { /* the session that counts has its place before the other one samples */
+                assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK, k);
+                begin(0);
+                assert_int_equal(upmu_session_start(&host.other), UPMU_OK, k);
+            } else {
+                begin(first);
+                begin(!first);
+            }
+            assert_int_equal(host.session.set.tally[0].counter, 0, k, turn);
+            host_add(&host, 2, rows[k].comes, 0);
+            begin(2);
+            for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING, k, turn, i);
+            assert_int_not_equal(host.session.set.tally[0].counter, 0, k, turn);
+            execute(USER_CODE, 0, 2500);
+            assert_int_equal(upmu_session_detach(&host.other), UPMU_OK, k);
+            assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_ERR_STATE, k);
+            finish(SKYLAKE); /* the control register of all three */
+        }
+}
+
+/*
+ * Two sessions have the same filter when they start; then one hides the kernel, and later shows it again.  Both run on,
+ * also where one has to move or an erratum's sequence overwrites it; the filter changes at the next start.  Catches: a
+ * filter that changes while its session runs.
+ */
+static void a_filter_changes_at_a_start_alone(void **state)
+{
+    static const char *const profiles[] = {"core2", "nehalem", "skylake"};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof profiles / sizeof profiles[0]; k++)
+        for (unsigned turn = 0; turn < 2; turn++) {
+            struct upmu_record record;
+
+            set_up(profiles[k]);
+            add(0, "branches", 1000, MODES);
+            add(1, "instructions", 1000, MODES);
+            host_add(&host, 2, k ? "branch-misses:counter=0" : "raw:config=0x430010", 0);
+            upmu_session_hide_kernel(&host.other, turn);
+            begin(0);
+            if (turn) { /* other branches than those of session 0 */
+                assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK, k);
+                assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_DOES_NOT_FIT, k);
+                upmu_session_hide_kernel(&host.other, false);
+                assert_int_equal(upmu_session_start(&host.other), UPMU_OK, k);
+            } else {
+                begin(1);
+            }
+            upmu_session_hide_kernel(&host.sessions[!turn], true);
+            begin(2);
+            for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING, k, turn, i);
+            execute(KERNEL_CODE, 0, 1005);
+            assert_true(upmu_ring_view(&host.other.ring, &record));
+            assert_int_equal(record.parts & UPMU_PART_BRANCHES, turn ? UPMU_PART_BRANCHES : 0, k, turn);
+            assert_int_equal(upmu_session_stop(&host.sessions[!turn]), UPMU_OK, k);
+            assert_int_equal(upmu_session_start(&host.sessions[!turn]), UPMU_ERR_DOES_NOT_FIT, k);
+            upmu_session_hide_kernel(&host.sessions[!turn], false);
+            assert_int_equal(upmu_session_start(&host.sessions[!turn]), UPMU_OK, k);
+            finish(SKYLAKE); /* the control register of all three */
+        }
+}
+
+/* The thread's session is refused beside the CPU's, which then starts with another filter: that one. */
+static void a_refusal_ends_with_the_filter_beside_which_it_was(void **state)
+{
+    (void)state;
+    set_up("skylake");
+    host_threads(&host, 3);
+    add(0, "cycles", 1000, MODES);
+    begin(0);
+    add(1, "instructions", 1000, UPMU_BRANCH_USER);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        host_thread_switch(&host, 0, 0);
+        assert_int_equal(host.other.state, turn ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING, turn);
+        host_thread_switch(&host, 0, 1);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK, turn);
+        upmu_session_hide_kernel(&host.session, true);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK, turn);
+    }
+    finish(SKYLAKE);
+}
+
 /* Of user mode alone, whatever the session asks for; what cannot be known is not given. */
 static void a_program_gets_no_branch_of_the_kernel(void **state)
 {
@@ -762,6 +874,10 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_ERR_HOOK_MISSING);
     assert_string_equal(host.session.why.word, "upmu_cpu_use_branches");
+    host_add(&host, 1, "instructions", 0);
+    assert_int_equal(upmu_session_branches(&host.other, UPMU_BRANCH_ANY), UPMU_OK);
+    host_attach(&host, 1, 1);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK); /* it only counts */
     host.sim.rule[UPMU_SIM_RULE_LBR_ENABLE] = 0;
     assert_int_equal(upmu_cpu_use_branches(&host.cpu[1], &all, &why), UPMU_ERR_UNSUPPORTED);
     assert_string_equal(why.word, "the bit that lets it record cannot be set");
@@ -1350,6 +1466,9 @@ int main(void)
         cmocka_unit_test(sharing_sessions_with_two_filters_take_turns),
         cmocka_unit_test(a_wait_for_another_filter_takes_no_turn_of_others),
         cmocka_unit_test(two_filters_and_others_leave_no_counter_idle),
+        cmocka_unit_test(a_session_that_only_counts_has_no_filter),
+        cmocka_unit_test(a_filter_changes_at_a_start_alone),
+        cmocka_unit_test(a_refusal_ends_with_the_filter_beside_which_it_was),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_cpu_without_its_stack_runs_no_such_session),
