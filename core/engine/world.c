@@ -119,7 +119,8 @@ static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
     tend_counters(meter, close, true);
     if (guest)
         upmu_features_cross(meter);
-    return UPMU_OK;
+    /* Precise events may store records still: the end of the bracket stops their sessions. */
+    return meter->failed ? UPMU_ERR_PORT : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)

@@ -52,7 +52,7 @@ static bool is_usable(const struct upmu_record_memory *memory)
 
 static enum upmu_status take_back(struct upmu_meter *meter, const struct records_use *use)
 {
-    if (meter->precise)
+    if (meter->cpu->records.storing)
         return refuse_records(use, meter->pmu, UPMU_ERR_STATE, "precise events run");
     if (!upmu_records_end(meter))
         return refuse_records(use, meter->pmu, UPMU_ERR_PORT, NULL);
@@ -87,13 +87,14 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     records->kernel_from = memory->kernel_from ? memory->kernel_from : UINT64_C(1) << 63;
     records->taken = records->shared = records->strange = 0;
     status = upmu_records_begin(meter, &reason);
-    if (status != UPMU_OK) {
+    /* After faults the hardware may have the address: then the CPU has the memory until it is taken back. */
+    if (status == UPMU_OK || records->ours) {
+        __atomic_fetch_add(&meter->machine->record_cpus, 1, __ATOMIC_RELAXED);
+    } else {
         records->area = NULL;
         records->buffer = NULL;
-        return refuse_records(use, meter->pmu, status, reason);
     }
-    __atomic_fetch_add(&meter->machine->record_cpus, 1, __ATOMIC_RELAXED);
-    return UPMU_OK;
+    return status == UPMU_OK ? UPMU_OK : refuse_records(use, meter->pmu, status, reason);
 }
 
 enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_record_memory *memory,

@@ -97,10 +97,54 @@ static bool write_enable(struct upmu_meter *meter, uint32_t counters)
     return true;
 }
 
-/* As write_enable(); where that fails, the counters concerned are failed. */
+/* Return the bytes of the buffer that have records; above the buffer's size where the index is nowhere in it. */
+static uint64_t filled_bytes(const struct upmu_records *records)
+{
+    return records->area[UPMU_AREA_INDEX] - records->buffer_linear;
+}
+
+/*
+ * Clear the status bit of the buffer's threshold, and let the buffer begin anew.  No counter can store a record now.
+ * Returns false after two faults: then the buffer stays as it is, so that the next call tries once more.
+ */
+static bool empty_buffer(struct upmu_meter *meter, uint32_t stays)
+{
+    struct upmu_records *records = &meter->cpu->records;
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    if (filled_bytes(records) && !upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS) &&
+        !upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS))
+        return false;
+    records->area[UPMU_AREA_INDEX] = records->buffer_linear;
+    records->seen = stays;
+    records->looked = 0;
+    for (unsigned i = 0; i < UPMU_RECORD_COUNTERS; i++)
+        records->since[i] = 0;
+    return true;
+}
+
+/*
+ * Let the counters of these events store records, and no others; if there are none, let the buffer begin anew.  After
+ * two faults return false: then meter->precise has counters still, so that the next plan, of whatever sessions, tries
+ * once more before it opens a counter.
+ */
+static bool change_records(struct upmu_meter *meter, uint32_t counters)
+{
+    uint32_t before = meter->precise | counters;
+
+    meter->cpu->records.storing = counters;
+    if (!write_enable(meter, counters))
+        return false;
+    if (counters || empty_buffer(meter, 0))
+        return true;
+    meter->precise = before;
+    return false;
+}
+
+/* As change_records(); where that fails, the counters concerned are failed. */
 static void enable_records(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!write_enable(meter, counters))
+    if (!change_records(meter, counters))
         upmu_meter_fails(meter, meter->precise);
 }
 
@@ -154,12 +198,6 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
     records->strange += !named && at >= records->looked;
 }
 
-/* Return the bytes of the buffer that have records; above the buffer's size where the index is nowhere in it. */
-static uint64_t filled_bytes(const struct upmu_records *records)
-{
-    return records->area[UPMU_AREA_INDEX] - records->buffer_linear;
-}
-
 /* Read the records of the buffer, and set records->looked.  Returns false where not all could be read. */
 static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
 {
@@ -181,23 +219,6 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     }
     records->looked = (uint16_t)(at / 8u);
     return true;
-}
-
-/* Let the buffer begin anew, and clear the status bit of its threshold.  No counter can store a record now. */
-static void empty_buffer(struct upmu_meter *meter, uint32_t stays)
-{
-    struct upmu_records *records = &meter->cpu->records;
-    const struct upmu_pmu *pmu = meter->pmu;
-
-    if (filled_bytes(records) &&
-        !(upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS) ||
-          upmu_bank_command(&meter->bank, pmu->ack_row, UPMU_STATUS_RECORDS)))
-        upmu_meter_fails(meter, meter->precise);
-    records->area[UPMU_AREA_INDEX] = records->buffer_linear;
-    records->seen = stays;
-    records->looked = 0;
-    for (unsigned i = 0; i < UPMU_RECORD_COUNTERS; i++)
-        records->since[i] = 0;
 }
 
 /* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
@@ -227,8 +248,9 @@ static void take_records(struct upmu_meter *meter, uint32_t wanted)
 
 void upmu_records_interrupt(struct upmu_meter *meter)
 {
-    take_records(meter, meter->precise);
-    empty_buffer(meter, meter->precise);
+    take_records(meter, meter->cpu->records.storing);
+    if (!empty_buffer(meter, meter->precise))
+        upmu_meter_fails(meter, meter->precise);
 }
 
 /* ---- Plans ---- */
@@ -243,10 +265,8 @@ void upmu_records_leave(struct upmu_meter *meter)
 
     if (!leaving)
         return;
-    take_records(meter, leaving);
-    if (!stays)
-        empty_buffer(meter, 0);
-    enable_records(meter, stays);
+    take_records(meter, leaving & meter->cpu->records.storing);
+    enable_records(meter, stays & meter->cpu->records.storing);
 }
 
 /*
@@ -281,9 +301,10 @@ static void begin_records(struct upmu_meter *meter, unsigned counter)
 
 void upmu_records_come(struct upmu_meter *meter)
 {
+    struct upmu_records *records = &meter->cpu->records;
     uint32_t counters = 0;
 
-    if (!meter->takes_records)
+    if (!meter->takes_records && !meter->precise)
         return;
     for (uint32_t rest = meter->sampling; rest; rest &= rest - 1u) {
         const struct upmu_tally *tally = upmu_meter_on(meter, upmu_bits_lowest(rest));
@@ -291,10 +312,14 @@ void upmu_records_come(struct upmu_meter *meter)
         if (tally && tally->precise)
             counters |= rest & ~(rest - 1u);
     }
-    for (uint32_t rest = counters & ~meter->precise; rest; rest &= rest - 1u)
+    if (counters == meter->precise && counters == records->storing)
+        return;
+    if (!records->storing && meter->precise) /* what faults have left, before other events begin */
+        enable_records(meter, 0);
+    for (uint32_t rest = counters & ~records->storing; rest; rest &= rest - 1u)
         begin_records(meter, upmu_bits_lowest(rest));
-    meter->cpu->records.seen |= counters;
-    if (counters != meter->precise)
+    records->seen |= counters;
+    if (counters | records->storing)
         enable_records(meter, counters);
 }
 
@@ -306,8 +331,10 @@ void upmu_records_come(struct upmu_meter *meter)
  */
 static void load_disarmed(struct upmu_meter *meter)
 {
-    look_for_records(meter, meter->precise);
-    for (uint32_t rest = meter->precise; rest; rest &= rest - 1u) {
+    uint32_t counters = meter->cpu->records.storing;
+
+    look_for_records(meter, counters);
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = upmu_meter_on(meter, counter);
         struct upmu_session *session = meter->slot[counter].session;
@@ -331,7 +358,7 @@ void upmu_records_cross(struct upmu_meter *meter)
 {
     if (!meter->in_guest)
         load_disarmed(meter);
-    enable_records(meter, meter->precise);
+    enable_records(meter, meter->cpu->records.storing);
 }
 
 #endif
@@ -498,18 +525,38 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
     return upmu_records_end(meter) ? status : UPMU_ERR_PORT;
 }
 
+/*
+ * Restore the register of the area's address, and that of the groups.  `lost`: other software may have the registers
+ * since; then they are left alone unless the address is ours, or the found one.
+ */
+static bool give_back_area(struct upmu_meter *meter, bool lost)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+    struct upmu_bank *bank = &meter->bank;
+    uint64_t area = 0;
+    bool fine;
+
+    if (lost && !upmu_bank_read_address(bank, UPMU_DS_AREA, &area) &&
+        !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
+        return false;
+    if (lost && area != records->area_linear && area != records->found)
+        return true;
+    fine = upmu_bank_write_address(bank, UPMU_DS_AREA, records->found) ||
+           upmu_bank_write_address(bank, UPMU_DS_AREA, records->found);
+    (void)(set_groups(meter, records->found_groups) || set_groups(meter, records->found_groups));
+    return fine;
+}
+
 bool upmu_records_end(struct upmu_meter *meter)
 {
     struct upmu_records *records = &meter->cpu->records;
-    bool fine;
+    bool lost = !meter->takes_records, fine;
 
-    if (!records->ours)
-        return true;
     meter->takes_records = 0;
-    fine = (!meter->precise || write_enable(meter, 0)) &&
-           (upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found) ||
-            upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, records->found));
-    (void)(set_groups(meter, records->found_groups) || set_groups(meter, records->found_groups));
+    fine = !meter->precise || change_records(meter, 0);
+    if (!records->ours)
+        return fine;
+    fine = fine && give_back_area(meter, lost);
     UPMU_BARRIER();
     records->ours = !fine;
     return fine;
@@ -517,13 +564,20 @@ bool upmu_records_end(struct upmu_meter *meter)
 
 void upmu_records_again(struct upmu_meter *meter)
 {
+    uint32_t counters = meter->pmu->record_counters & ~upmu_meter_blocked(meter);
     const char *reason = NULL;
+    enum upmu_status status = UPMU_ERR_PORT;
 
     if (!meter->cpu->records.area)
         return;
-    meter->precise = meter->pmu->record_counters & ~upmu_meter_blocked(meter);
+    meter->precise = counters;
+    meter->cpu->records.storing = 0;
     meter->takes_records = 0;
-    if (!write_enable(meter, 0) || upmu_records_begin(meter, &reason) != UPMU_OK)
+    if (write_enable(meter, 0))
+        status = upmu_records_begin(meter, &reason);
+    if (status == UPMU_ERR_PORT) /* the next plan clears what may be left in registers */
+        meter->precise = counters;
+    if (status != UPMU_OK)
         upmu_meter_log(meter, "upmu: precise records cannot go on: other software has the debug store, or a fault");
 }
 
@@ -548,7 +602,8 @@ void upmu_records_off(struct upmu_cpu *cpu)
     cpu->records.ours = 0;
     (void)upmu_bank_handler_close(&meter->bank, meter->precise);
     (void)upmu_bank_write_address(&meter->bank, meter->pmu->table->rows[meter->pmu->record_row].address, 0);
-    (void)upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, 0);
+    if (meter->takes_records) /* else other software may have the register */
+        (void)upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, 0);
 }
 
 #endif

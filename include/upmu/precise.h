@@ -92,14 +92,15 @@ struct upmu_record_memory {
  * back, too.  In a sleep (upmu_cpu_suspend()) the hardware has no address of it, and the wake-up gives it again.
  * `*memory` is copied.
  *
- * Accesses: 7 W + 7 R at most; to take the memory back 1 W.
+ * Accesses: 7 W + 7 R at most; to take the memory back 1 W.  If upmu_cpu_changed() or a wake-up has lost the memory to
+ * other software, 1 R more: then that software's address stays in the register.
  * `why` may be NULL.
  * Returns UPMU_OK; UPMU_ERR_INVALID (an address that is not aligned or not canonical, parts that overlap, the size);
  * UPMU_ERR_UNSUPPORTED (no precise records that upmu drives, or a hypervisor drops the registers; why->word has the
  * reason); UPMU_ERR_STATE (there is memory already, precise events run, the hardware changes worlds by itself, or other
  * software has the debug store: see upmu_cpu_take_firmware()); UPMU_ERR_NO_PMU (not initialised, or suspended);
- * UPMU_ERR_PORT (a register faulted; when memory is taken back: the hardware may still have its address, so do not free
- * it); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.
+ * UPMU_ERR_PORT (a register faulted: the hardware may have the memory's address, so do not free it before a call that
+ * takes it back returns UPMU_OK); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */
 UPMU_MUST_CHECK

@@ -46,7 +46,7 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
  * done.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (a register faulted again and
- * again: the running sessions of both worlds are stopped with `error` set; the CPU is in the guest
+ * again: the running sessions that it concerns are stopped with `error` set; the CPU is in the guest
  * all the same); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
  * Context: local.
  */

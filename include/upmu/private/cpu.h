@@ -300,7 +300,10 @@ struct upmu_meter {
     /* mask: counters that static sessions left running at a switch of threads; their events are in no count */
     uint32_t unowned;
 #if UPMU_PRECISE
-    /* mask: counters that store records: of running events that sample precisely, until a plan takes them off */
+    /*
+     * mask: counters that may store records: of running events that sample precisely, until a plan takes them off;
+     * after faults others, too, or counters of records that are still to be cleared: the next plan tries once more
+     */
     uint32_t precise;
     uint8_t takes_records;              /* 1: the CPU has memory for records, and the hardware its address */
 #endif
@@ -384,6 +387,7 @@ struct upmu_records {
     uint64_t found_groups;     /* of the register that says which parts records have, likewise */
     uint64_t kernel_from;      /* records from this address on are of the kernel */
     uint32_t bytes;            /* of the buffer that can hold whole records */
+    uint32_t storing;          /* mask: counters whose present events store records */
     uint32_t has;              /* mask: counters of which the last look at the buffer found a record */
     uint32_t seen;             /* mask: counters that have been in meter->precise since the buffer was empty */
     uint32_t taken, shared, strange; /* as in upmu_record_counts */
