@@ -226,8 +226,12 @@ static void samples_have_what_the_session_wants(void **state)
 
 static void records_have_the_group_while_a_session_needs_it(void **state)
 {
+    uint64_t maximum;
+
     (void)state;
     set_up("icelake", 16384);
+    memcpy(&maximum, area + 48, 8);
+    assert_int_equal(BUFFER + sizeof buffer / 4 - maximum, 32 + 144 + 32 * 24); /* room for the longest record */
     assert_int_equal(groups(), SHORT);
     begin(0, LOADS, 1000, UPMU_PART_ADDRESS, 0);
     assert_int_equal(groups(), SHORT);
@@ -251,31 +255,36 @@ static void records_have_the_group_while_a_session_needs_it(void **state)
 }
 
 /*
- * An ordinary event of the session has the branches of the interrupt, after a precise one of the same interrupt.
- * Without the freeze, which stops the stack at the overflow, the two differ.
+ * Ordinary events have the branches of the interrupt, before and after a precise one of the same interrupt.  Without
+ * the freeze, which stops the stack at the overflow, the two differ.
  */
 static void ordinary_samples_have_those_of_the_interrupt(void **state)
 {
-    const struct upmu_sampling sampling = {.period = 1000};
-    struct upmu_record record;
-    unsigned precise = 0, ordinary = 0;
+    static const struct {
+        const char *event;
+        uint64_t period;
+    } sessions[] = {{"MEM_INST_RETIRED.ALL_LOADS", 1000}, {LOADS, 1000}, {"cycles", 2000}};
 
     (void)state;
     set_up("icelake", 16384);
     host.sim.skid = SKID;
-    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
-    begin(0, LOADS, 1000, 0, UPMU_BRANCH_USER);
+    for (unsigned i = 0; i < 3; i++)
+        begin(i, sessions[i].event, sessions[i].period, 0, UPMU_BRANCH_USER);
     upmu_sim_poke(&host.sim, 0, DEBUGCTL, upmu_sim_peek(&host.sim, 0, DEBUGCTL) & ~UINT64_C(0x800));
     execute(USER_CODE, 3500);
-    for (; upmu_ring_view(&host.session.ring, &record); upmu_ring_drop(&host.session.ring)) {
-        bool exact = record.sample->flags & UPMU_SAMPLE_PRECISE;
-        /* an interrupt shows the next instruction */
-        check_branches(&record, USER_CODE, taken_by(USER_CODE, record.sample->ip - !exact));
-        precise += exact;
-        ordinary += !exact;
+    for (unsigned i = 0; i < 3; i++) {
+        struct upmu_record record;
+        unsigned samples = 0;
+
+        for (; upmu_ring_view(&host.sessions[i].ring, &record); upmu_ring_drop(&host.sessions[i].ring)) {
+            bool exact = record.sample->flags & UPMU_SAMPLE_PRECISE;
+            /* an interrupt shows the next instruction */
+            check_branches(&record, USER_CODE, taken_by(USER_CODE, record.sample->ip - !exact));
+            assert_int_equal(record.branches, 32, i);
+            samples++;
+        }
+        assert_int_equal(samples, 3, i);
     }
-    assert_int_equal(precise, 3);
-    assert_int_equal(ordinary, 3);
     finish();
 }
 
@@ -464,6 +473,11 @@ static void a_program_gets_no_branch_of_the_kernel(void **state)
     assert_int_equal(record.branches, 30);
     for (unsigned i = 0; i < record.branches; i++)
         assert_int_equal(record.branch[i].from >> 63 | record.branch[i].to >> 63, 0, i);
+    upmu_ring_drop(&host.session.ring);
+    upmu_session_hide_kernel(&host.session, false); /* the stack was not started for this */
+    execute_on(USER_CODE, 1505, 1505);
+    assert_true(upmu_ring_view(&host.session.ring, &record));
+    assert_int_equal(record.parts, 0);
     finish();
 }
 
