@@ -41,6 +41,7 @@
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
+#include "core/sample/record_branches.h"
 #include "core/sample/user_page.h"
 
 /*
@@ -54,6 +55,17 @@ static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struc
         upmu_branch_samples_interrupt(&cpu->meter);
 #endif
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
+}
+
+/* A plan that is not plain is made, and nothing is closed yet: records of precise events may need branches by it. */
+static inline void upmu_features_planned(struct upmu_meter *meter)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (meter->precise)
+        upmu_record_branches_plan(meter);
+#else
+    (void)meter;
+#endif
 }
 
 /*

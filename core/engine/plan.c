@@ -22,6 +22,9 @@ void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_aft
     plan->corunners = meter->corunners;
     plan->outs = plan->ins = 0;
     plan->sequence = 0;
+#if UPMU_BRANCH_SAMPLES
+    plan->regroups = 0;
+#endif
     plan->state_after = (uint8_t)state_after;
     plan->odd = upmu_special_pmu(meter);
 }

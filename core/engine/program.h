@@ -8,6 +8,7 @@
 
 #include "core/hw/backend.h"
 #include "core/engine/session_core.h"
+#include "core/sample/branch_samples.h"
 
 /* Bits of upmu_program.flags.  Each tells something of the events of the set. */
 /*
@@ -37,7 +38,8 @@ static inline unsigned upmu_program_records(const struct upmu_set *set, unsigned
 {
 #if UPMU_PRECISE
     if (set->tally[index].precise)
-        return UPMU_RENDER_RECORDS | (set->sampling[index].parts ? UPMU_RENDER_PARTS : 0);
+        return UPMU_RENDER_RECORDS |
+               (set->sampling[index].parts || upmu_session_wants_branches(set->session) ? UPMU_RENDER_PARTS : 0);
 #else
     (void)set, (void)index;
 #endif

@@ -424,13 +424,27 @@ static void take_rest(struct upmu_meter *meter, struct upmu_session *session, st
         upmu_report_store(meter, session, UPMU_BIT32(tally->index), meter->plan.now_ns);
 }
 
+/* Did the event's counter stand in the plan, though its session runs on: was everything stopped, or its records? */
+static inline bool is_stopped_for_others(const struct upmu_plan *plan, const struct upmu_tally *tally)
+{
+    bool stopped = UPMU_PRELUDES && plan->sequence;
+
+#if UPMU_BRANCH_SAMPLES
+    stopped = stopped || (plan->regroups && !(tally->counters & plan->carried));
+#else
+    (void)tally;
+#endif
+    return stopped;
+}
+
 void upmu_special_opened(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
     bool timed = port_has_clock(meter->bank.port);
     uint64_t gap_ns = 0;
 
-    for (unsigned part = 0, moved = 0; (UPMU_MOVES || UPMU_PRELUDES) && part < plan->outs; part++)
+    for (unsigned part = 0, moved = 0; (UPMU_MOVES || UPMU_PRELUDES || UPMU_BRANCH_SAMPLES) && part < plan->outs;
+         part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
             bool moves = UPMU_MOVES && tally->from != UPMU_NO_COUNTER;
 
@@ -438,7 +452,7 @@ void upmu_special_opened(struct upmu_meter *meter)
                 take_rest(meter, plan->out[part], tally, plan->moved_base[moved++]);
                 continue;
             }
-            if (!(moves || (UPMU_PRELUDES && plan->sequence)) || plan->out[part]->state != UPMU_SESSION_RUNNING)
+            if (!(moves || is_stopped_for_others(plan, tally)) || plan->out[part]->state != UPMU_SESSION_RUNNING)
                 continue;
             gap_ns = gap_ns ? gap_ns : upmu_meter_now(meter) - plan->now_ns;
             UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);

@@ -16,6 +16,7 @@
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/sample/branches_core.h"
+#include "core/sample/record_branches.h"
 #include <upmu/abi.h>
 #include <upmu/precise.h>
 
@@ -123,6 +124,7 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
         if (upmu_branch_stack_release(bank) &&
             (is_in_guest(meter) || unit->readers || upmu_branch_stack_go_on(meter->cpu, stack))) {
             UPMU_BARRIER();
+            upmu_record_branches_restart(meter);
             if (!meter->cpu->mail.pending)
                 unit->taken = BRANCHES_UNREAD;
             return;
@@ -224,6 +226,12 @@ static void read_stack(struct upmu_meter *meter)
     unit->taken = BRANCHES_READ;
 }
 
+void upmu_branch_samples_forget(struct upmu_branch_unit *unit)
+{
+    if (unit->taken == BRANCHES_READ)
+        unit->taken = BRANCHES_UNREAD;
+}
+
 void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
 {
     struct upmu_meter *meter = &overflow->cpu->meter;
@@ -231,6 +239,8 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
     /* The kernel was hidden after the start: the stack has its branches. */
     bool late = (meter->branches & UPMU_BRANCH_KERNEL) && overflow->session->hides_kernel;
 
+    if ((overflow->flags & UPMU_SAMPLE_PRECISE) && upmu_record_branches_apply(meter))
+        return; /* it has the branches of its record, or none */
     overflow->branches = 0;
     if (!(overflow->flags & UPMU_SAMPLE_PRECISE))
         overflow->parts = 0;

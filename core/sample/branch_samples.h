@@ -91,6 +91,9 @@ void upmu_branch_samples_status(struct upmu_meter *meter, uint64_t status);
  */
 void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt);
 
+/* The entries of unit->newest are replaced by others: the next sample of the interrupt reads the stack again. */
+void upmu_branch_samples_forget(struct upmu_branch_unit *unit);
+
 /* The samples of an interrupt are stored: record again. */
 void upmu_branch_samples_resume(struct upmu_meter *meter);
 

@@ -23,6 +23,7 @@
 #include "core/engine/meter.h"
 #include "core/engine/plan.h"
 #include "core/sample/precise_core.h"
+#include "core/sample/record_branches.h"
 #include <upmu/precise.h>
 
 #if UPMU_PRECISE
@@ -118,6 +119,9 @@ static bool empty_buffer(struct upmu_meter *meter, uint32_t stays)
     records->area[UPMU_AREA_INDEX] = records->buffer_linear;
     records->seen = stays;
     records->looked = 0;
+#if UPMU_BRANCH_SAMPLES
+    records->restarted = 0;
+#endif
     for (unsigned i = 0; i < UPMU_RECORD_COUNTERS; i++)
         records->since[i] = 0;
     return true;
@@ -193,6 +197,9 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
     mine = counters_since(records, named & wanted, at);
     mark_recorded(meter, mine);
     records->has |= mine;
+#if UPMU_BRANCH_SAMPLES
+    upmu_record_branches_found(records, mine, at);
+#endif
     for (; mine; mine &= mine - 1u)
         records->at[upmu_bits_lowest(mine)] = (uint16_t)at;
     records->strange += !named && at >= records->looked;
@@ -316,6 +323,10 @@ void upmu_records_come(struct upmu_meter *meter)
         return;
     if (!records->storing && meter->precise) /* what faults have left, before other events begin */
         enable_records(meter, 0);
+#if UPMU_BRANCH_SAMPLES
+    if (counters && !meter->precise)
+        upmu_record_branches_come(meter);
+#endif
     for (uint32_t rest = counters & ~records->storing; rest; rest &= rest - 1u)
         begin_records(meter, upmu_bits_lowest(rest));
     records->seen |= counters;
@@ -431,6 +442,9 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
         overflow->parts = 0;
         overflow->frame = NULL;
     }
+#if UPMU_BRANCH_SAMPLES
+    upmu_record_branches_take(overflow, &record, counter);
+#endif
     return true;
 }
 
@@ -446,10 +460,15 @@ static bool has_groups(const struct upmu_pmu *pmu)
  * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
  * is room for what the longest record has more than the shortest.
  */
-static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
+static void set_up_area(struct upmu_meter *meter)
 {
-    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+    struct upmu_records *records = &meter->cpu->records;
+    unsigned more = has_groups(meter->pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
 
+#if UPMU_BRANCH_SAMPLES
+    more += upmu_record_branches_bytes(meter);
+    upmu_record_branches_begin(records);
+#endif
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
     records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
@@ -479,8 +498,8 @@ static enum upmu_status look_at_others(struct upmu_meter *meter, const char **ou
 }
 
 /*
- * Let adaptive records have these groups.  The register is written while no counter stores records, and not again, so
- * all records with groups have one size.  Without adaptive records there is no such register.
+ * Let adaptive records have these groups.  The register is written while no counter stores records, so all records with
+ * groups have one size.  Without adaptive records there is no such register.
  */
 static bool set_groups(struct upmu_meter *meter, uint64_t groups)
 {
@@ -505,7 +524,7 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
      */
     if (!upmu_bank_command(bank, meter->pmu->ack_row, UPMU_STATUS_RECORDS))
         return UPMU_ERR_PORT;
-    set_up_area(records, meter->pmu);
+    set_up_area(meter);
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = records->looked = 0;
     records->ours = 1;

@@ -184,7 +184,8 @@ enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_b
  * Choose the branches that the samples of a detached session have: `record` as in upmu_branch_filter, without
  * UPMU_BRANCH_TAKE; 0, as after upmu_session_init(): none.  Each sampled event then has records of its own, and
  * upmu_record.branch has the last branches before its overflow (UPMU_PART_BRANCHES in upmu_record.parts); a format of
- * the host finds them in upmu_overflow.branch.  A sample without a frame of its interrupt has none.
+ * the host finds them in upmu_overflow.branch.  A sample without a frame of its interrupt has none, but for those of
+ * records that have branches themselves (docs/PRECISE.md, "Branches").
  *
  * The session counts in the host alone (UPMU_WORLD_HOST).  On a CPU one filter is in use at a time: sessions with
  * another one do not fit beside it (UPMU_ERR_DOES_NOT_FIT, or they wait).  A set without an event that samples needs no

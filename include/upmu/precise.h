@@ -83,7 +83,7 @@ struct upmu_record_memory {
     uint64_t area_linear;    /* its linear address, as the hardware accesses it */
     void *records;           /* records, as the library accesses them */
     uint64_t records_linear; /* their linear address */
-    size_t record_bytes;     /* of `records`: a multiple of 4096 up to UPMU_RECORD_MOST_BYTES */
+    size_t record_bytes;     /* of `records`: a multiple of 4096 up to UPMU_RECORD_MOST_BYTES; 16384: with branches */
     uint64_t kernel_from;    /* a record is of the kernel if its address is not below; 0: 2^63, the upper half */
 };
 

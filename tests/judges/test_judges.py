@@ -122,12 +122,13 @@ class Truth:
                 self.taken.append((i, at, to))
         self.stacks = self.samples(32)
 
-    def samples(self, depth):
-        """Of each sample, one after each PERIOD instructions: the address that comes next, its branches, the newest first."""
+    def samples(self, depth, precise=False):
+        """Of each sample, one after each PERIOD instructions: the address that comes next, or if precise that of the last
+        instruction; its branches, the newest first."""
         numbers, found = [i for i, _, _ in self.taken], []
         for number in range(PERIOD, len(self.steps), PERIOD):
             last = bisect.bisect_left(numbers, number)
-            found.append((self.steps[number], [(at, to) for _, at, to in reversed(self.taken[max(0, last - depth):last])]))
+            found.append((self.steps[number - precise], [(at, to) for _, at, to in reversed(self.taken[max(0, last - depth):last])]))
         return found
 
     def edges(self):
@@ -156,26 +157,30 @@ def truth():
     return KEEP["truth"]
 
 
-def recorded(cpu="skl"):
+def recorded(cpu="skl", event="instructions"):
     """The name of a perf.data of the program on a CPU; where the program began in this run."""
-    name, known = f"{cpu}.data", truth()
-    if cpu not in KEEP:
-        run(TOOL, "record", "--sim", cpu, "-e", "instructions", "-c", str(PERIOD), "-b", "--perf", name, "-o", cpu, "--", PROGRAM)
-        samples = [line.split("\t") for line in content(cpu).split("\n")[:-1] if not line.startswith("#")]
-        begin = int(samples[0][0], 16) - known.stacks[0][0]
+    kept, known = f"{cpu}-precise" if ":p" in event else cpu, truth()
+    name, wanted = f"{kept}.data", [at for at, _ in known.samples(32, ":p" in event)]
+    if kept not in KEEP:
+        run(TOOL, "record", "--sim", cpu, "-e", event, "-c", str(PERIOD), "-b", "--perf", name, "-o", kept, "--", PROGRAM)
+        samples = [line.split("\t") for line in content(kept).split("\n")[:-1] if not line.startswith("#")]
+        begin = int(samples[0][0], 16) - wanted[0]
         assert begin % 4096 == 0, f"the first sample is at {samples[0]}"
-        assert [int(row[0], 16) - begin for row in samples] == [at for at, _ in known.stacks], "other addresses of samples"
-        KEEP[cpu] = begin
-    return name, KEEP[cpu]
+        assert [int(row[0], 16) - begin for row in samples] == wanted, "other addresses of samples"
+        KEEP[kept] = begin
+    return name, KEEP[kept]
 
 
 # ---- perf ----
 
 @check
 def perf_script_prints_each_branch_that_was_executed():
+    """Of stacks at the interrupt, and of precise records that have the branches themselves."""
     perf, known, complaints = judge("perf"), truth(), []
-    for cpu, depth in (("skl", 32), ("sapphirerapids", 32), ("haswell_smt", 16), ("zen4", 16)):
-        name, begin = recorded(cpu)
+    exact = "instructions:ppp"
+    for cpu, depth, event in (("skl", 32, "instructions"), ("sapphirerapids", 32, "instructions"), ("haswell_smt", 16, "instructions"),
+                              ("zen4", 16, "instructions"), ("icl", 32, exact), ("sapphirerapids", 32, exact)):
+        name, begin = recorded(cpu, event)
         found = []
         for line in run(perf, "script", "-F", "ip,sym,brstack", "-i", name)[0].split("\n")[:-1]:
             at, symbol, stack = re.match(r"\s*([0-9a-f]+) (\S+)\s*(.*)", line).groups()
@@ -183,7 +188,7 @@ def perf_script_prints_each_branch_that_was_executed():
             complaints += expect("the function", symbol, known.function(at))
             found.append((at, [(int(a, 16) - begin, int(b, 16) - begin) for a, b in
                                re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/P/-/-/0", stack)]))
-        wanted = known.samples(depth)
+        wanted = known.samples(depth, event == exact)
         complaints += expect(f"{cpu}: samples", len(found), len(wanted))
         complaints += [f"{cpu}: sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted)) if is_ != should]
     full = sum(len(stack) == 32 for _, stack in known.stacks)

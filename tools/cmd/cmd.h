@@ -108,7 +108,7 @@ struct cmd_other {
 #define CMD_HOT (__STDC_HOSTED__ ? 16384 : 512) /* programs of a host have more code than workloads */
 #define CMD_FILE_BYTES (192u * 1024u)
 #define CMD_RING_WORDS 16384u
-#define CMD_RECORD_BYTES (3u * 4096u) /* precise records of a simulated CPU: two pages, and what aligns them */
+#define CMD_RECORD_BYTES (6u * 4096u) /* precise records of a simulated CPU: five pages, and what aligns them */
 #define CMD_LIST_BYTES 2048u
 
 /* Units outside the cores. */

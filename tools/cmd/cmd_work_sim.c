@@ -7,9 +7,12 @@
 #include <tools/cmd/cmd_loops.h>
 #include <upmu/precise.h>
 
-/* Addresses of the simulated CPU's memory for precise records: the area is the first page. */
+/*
+ * Addresses of the simulated CPU's memory for precise records: the area is the first page.  The four pages behind it
+ * have room for records with branches.
+ */
 #define SIM_RECORDS UINT64_C(0xffffc90000010000)
-#define SIM_RECORDS_BYTES 8192u
+#define SIM_RECORDS_BYTES (5u * 4096u)
 
 /* Addresses of the phases' data. */
 #define SIM_DATA UINT64_C(0x10000000)
@@ -189,7 +192,7 @@ void cmd_work_sim_records(struct cmd *cmd)
                                               .area_linear = SIM_RECORDS,
                                               .records = at + 4096,
                                               .records_linear = SIM_RECORDS + 4096,
-                                              .record_bytes = 4096,
+                                              .record_bytes = SIM_RECORDS_BYTES - 4096u,
                                               .kernel_from = cmd_child(cmd) != NULL ? 0 : 1};
 
     cmd->sim.memory = access_records;

@@ -189,6 +189,9 @@ struct upmu_plan {
     uint8_t state_after;     /* enum upmu_session_state that the sessions that leave get; full ones become MASKED */
     uint8_t odd;             /* UPMU_PLAN_ODD: something in the plan needs the functions of core/engine/special.h */
     uint8_t sequence;        /* 1: a prelude is run, so everything that runs leaves and comes again */
+#if UPMU_BRANCH_SAMPLES
+    uint8_t regroups;        /* 1: sessions with precise events leave and come again: their records get branches */
+#endif
     uint8_t lost;            /* bit n: the session out[n] has a counter that could not be read */
     uint8_t reports;         /* bit n: the session out[n] has samples due (upmu_session.due_events) */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS]; /* the sessions that leave, and that come */
@@ -392,6 +395,11 @@ struct upmu_records {
     uint32_t seen;             /* mask: counters that have been in meter->precise since the buffer was empty */
     uint32_t taken, shared, strange; /* as in upmu_record_counts */
     volatile uint8_t ours;     /* 1: registers of the CPU may have the address of the memory */
+#if UPMU_BRANCH_SAMPLES
+    uint8_t grown;             /* enum upmu_record_group: have records with groups the branches, too? */
+    uint16_t restarted;        /* place, in words, before which the branches of records are of another thread or filter */
+    uint32_t outdated;         /* mask: counters in `has` whose records have such branches */
+#endif
     uint16_t looked;           /* words of the buffer whose records a look has counted in `shared` and `strange` */
     uint16_t since[UPMU_RECORD_COUNTERS]; /* place, in words, from which on records of a counter are its event's */
     uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the record of a counter in `has` */

@@ -6,6 +6,7 @@
 #include "tests/common/perf_sources.h"
 
 #include <upmu/branches.h>
+#include <upmu/precise.h>
 #include "tests/perf/perf_rings.h"
 
 #define CODE UINT64_C(0x400000)
@@ -166,6 +167,59 @@ static void a_sample_has_the_branches_before_it(void **state)
     }
 }
 
+#define AREA UINT64_C(0xffffc90000010000)
+#define BUFFER UINT64_C(0xffffc90000020000)
+
+static _Alignas(4096) uint8_t area[UPMU_RECORD_AREA_BYTES], buffer[16384];
+
+static bool memory(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address, uint8_t *bytes,
+                   uint32_t length)
+{
+    bool of_area = address - AREA <= sizeof area - length;
+    uint8_t *at = of_area ? area + (address - AREA) : buffer + (address - BUFFER);
+
+    (void)sim, (void)cpu;
+    if (!of_area && address - BUFFER > sizeof buffer - length)
+        return false;
+    memcpy(kind & UPMU_SIM_MEMORY_WRITE ? at : bytes, kind & UPMU_SIM_MEMORY_WRITE ? bytes : at, length);
+    return true;
+}
+
+/* With precise_ip: those before the instruction itself, though the interrupt comes 40 instructions later. */
+static void a_precise_sample_has_the_branches_of_its_record(void **state)
+{
+    static const char *const profiles[] = {"icelake", "sapphirerapids"};
+    const struct upmu_record_memory given = {area, AREA, buffer, BUFFER, sizeof buffer, 0};
+
+    (void)state;
+    for (unsigned r = 0; r < sizeof profiles / sizeof *profiles; r++) {
+        struct upmu_perf_attr attr = branches_attr(500, ANY_KIND | OF_USER, USER_ONLY | UINT64_C(2) << 15);
+        int file;
+
+        begin(profiles[r], true);
+        perf_host.host.sim.memory = memory;
+        assert_int_equal(upmu_cpu_use_records(&perf_host.host.cpu[0], &given, NULL), UPMU_OK);
+        perf_host.host.sim.skid = 40;
+        file = open_task(attr);
+        map(file, 0);
+        run_code(0, CODE, 1200);
+        for (unsigned sample = 1; sample <= 2; sample++) {
+            unsigned taken;
+
+            take_sample_of(0, 1 + 2 + 3 * 32);
+            assert_compare(record.word[0] - (CODE + 500 * sample - 1), <=, 1, r); /* the instruction, or its shadow */
+            taken = (unsigned)(record.word[0] - CODE + 1) / STEP;
+            assert_int_equal(record.word[1], 32, r);
+            for (unsigned i = 0; i < 32; i++) {
+                assert_int_equal(record.word[2 + 3 * i], branch_of(CODE, taken - 1 - i).from, r, i);
+                assert_int_equal(record.word[3 + 3 * i], branch_of(CODE, taken - 1 - i).to, r, i);
+            }
+        }
+        perf_close(file);
+        perf_host_end();
+    }
+}
+
 /* Another task's code ran before: its branches are in no sample of this one, which had time for few of its own. */
 static void a_sample_has_no_branch_of_another_task(void **state)
 {
@@ -207,6 +261,7 @@ int main(void)
         cmocka_unit_test(branches_are_refused_as_linux_refuses_them),
         cmocka_unit_test(a_group_has_one_filter),
         cmocka_unit_test(a_sample_has_the_branches_before_it),
+        cmocka_unit_test(a_precise_sample_has_the_branches_of_its_record),
         cmocka_unit_test(a_sample_has_no_branch_of_another_task),
         cmocka_unit_test(samples_without_branches_are_as_before),
     };
