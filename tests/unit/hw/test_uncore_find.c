@@ -219,7 +219,7 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
 }
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "knl1", "nhmex"};
+                                       "emr", "bdx2", "knl1", "nhmex", "ptl"};
 
 static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
 {
