@@ -97,8 +97,8 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
 }
 
 /*
- * Note the register that stops all units of a table, which the first entry of the table names: an MSR, or memory. Panther
- * Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).
+ * Note the register that stops all units of a table, which the first entry of the table names: an MSR, or memory.
+ * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).
  */
 static void note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_GLOBAL_WORDS], uint8_t package,
                       uint8_t die)
@@ -169,9 +169,9 @@ static bool is_own_slice(const struct upmu_uncore_finder *finder, const struct u
 }
 
 /*
- * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its slices;
- * 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their numbers
- * exist.
+ * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its
+ * slices; 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their
+ * numbers exist.
  */
 void upmu_uncore_drop_slices(struct upmu_uncore_finder *finder)
 {

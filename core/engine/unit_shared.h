@@ -21,8 +21,8 @@ void upmu_unit_shared_unmap(const struct upmu_unit *unit);
 enum upmu_status upmu_unit_shared_begin(struct upmu_unit *unit);
 
 /*
- * Before the registers of a unit are restored, in its bracket: what no other unit at work needs becomes as it was found;
- * the rest is restored by the last unit.  Returns UPMU_OK, or UPMU_ERR_PORT (a register was not restored).
+ * Before the registers of a unit are restored, in its bracket: restore shared registers that no other unit at work
+ * needs.  The last unit restores the others.  Returns UPMU_OK, or UPMU_ERR_PORT (a register was not restored).
  */
 enum upmu_status upmu_unit_shared_end(struct upmu_unit *unit);
 

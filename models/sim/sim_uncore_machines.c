@@ -330,7 +330,7 @@ static const struct upmu_sim_unit_row rome_units[] = {
 /* MSR C0010299H: energy is counted in 1/2^16 joule. */
 static const struct upmu_sim_msr_value rome_values[] = {{0xc0010299, BOTH(0xa1003)}, VALUES_END};
 
-/* ---- "ptl": Panther Lake; an MSR has the address of the table, and its units stand still until memory is written ---- */
+/* ---- "ptl": Panther Lake; an MSR has the address of the table; units stand still until memory is written ---- */
 
 static const struct upmu_sim_unit_row ptl_units[] = {
     {.type = &upmu_sim_ptl_imc, .count = 2, .step = 0x1000, .physical = UINT64_C(0x3fe10000)},

@@ -470,8 +470,8 @@ static void a_strangers_counter_runs_on(void **state)
 }
 
 /*
- * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0, and
- * Linux reads it.
+ * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0,
+ * and Linux reads it.
  */
 static void an_idle_box_has_not_changed(void **state)
 {

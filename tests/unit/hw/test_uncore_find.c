@@ -387,8 +387,8 @@ static void capid4_says_how_many_s_boxes_there_are(void **state)
 }
 
 /*
- * A table with slices that do not exist: MSR 2FFEH counts those that do, whose numbers have holes.  What was compared was
- * the number, so that slices that exist were missing in a sum.
+ * A table with slices that do not exist: MSR 2FFEH counts those that do, whose numbers have holes.  What was compared
+ * was the number, so that slices that exist were missing in a sum.
  */
 static void slices_of_a_table_are_counted_not_numbered(void **state)
 {
