@@ -96,6 +96,27 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
     (void)upmu_uncore_add(finder, (unsigned)row, &found, &box);
 }
 
+/*
+ * Note the register that stops all units of a table, which the first entry of the table names: an MSR, or memory.
+ * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).
+ */
+static void note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_GLOBAL_WORDS], uint8_t package,
+                      uint8_t die)
+{
+    struct upmu_unit_stop *stop = finder->list->search.stop, *end = stop + UPMU_UNIT_STOPS;
+    bool in_memory = words[0] >> 62 == 1;
+
+    if (!words[1] || words[0] >> 62 > 1 || (in_memory ? words[1] >> 52 || words[1] % 4 : words[1] >> 32))
+        return;
+    while (stop < end && stop->address &&
+           (stop->address != words[1] || stop->package != package || stop->die != die))
+        stop++;
+    if (stop < end)
+        *stop = (struct upmu_unit_stop){.address = words[1], .package = package, .die = die, .in_memory = in_memory};
+    else
+        upmu_uncore_fail(finder, "there are too many tables of units", words[1]);
+}
+
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
 {
     struct upmu_unit_info place = {.package = package, .die = die, .llc = finder->seen->place.llc};
@@ -121,6 +142,7 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_fail(finder, "the head of a table of units is damaged", physical);
         return;
     }
+    note_stop(finder, words, package, die);
     bytes = stride * (1 + units);
     table = upmu_uncore_map(finder, physical, bytes);
     for (unsigned i = 1; table && i <= units && read; i++) {
@@ -147,9 +169,9 @@ static bool is_own_slice(const struct upmu_uncore_finder *finder, const struct u
 }
 
 /*
- * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its slices;
- * 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their numbers
- * exist.
+ * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its
+ * slices; 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their
+ * numbers exist.
  */
 void upmu_uncore_drop_slices(struct upmu_uncore_finder *finder)
 {

@@ -243,7 +243,7 @@ static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_bracket_wor
 
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 {
-    return cpu->meter.live ? on_all(cpu, upmu_life_start_over, upmu_life_start_over) : UPMU_ERR_NO_PMU;
+    return cpu->meter.live ? on_all(cpu, upmu_life_start_over, upmu_unit_start_over) : UPMU_ERR_NO_PMU;
 }
 
 #else

@@ -17,6 +17,7 @@
 #include "core/engine/placed.h"
 #include "core/engine/session_core.h"
 #include "core/engine/unit_core.h"
+#include "core/engine/unit_shared.h"
 
 #if UPMU_UNCORE
 
@@ -125,45 +126,17 @@ static void unlink_unit(struct upmu_unit *unit)
     unit->meter.work = NULL;
 }
 
-/* ---- A register that several units of a package change, and that the last of them restores ---- */
-
-/* Return the row of this register, the last one of the unit's table; UPMU_NO_ROW: the unit has no such register. */
-static unsigned shared_row(const struct upmu_unit *unit)
-{
-    unsigned last = unit->meter.pmu->table->row_count - 1u;
-
-    return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
-}
-
-/* If another unit at work needs the register of shared_row(), give it the found value: that unit will restore it. */
-static void pass_on_register(struct upmu_unit *unit)
-{
-    struct upmu_bank *bank = &unit->meter.bank;
-    unsigned row = shared_row(unit), k;
-
-    if (row == UPMU_NO_ROW || !(bank->state[row] & UPMU_ROW_FOUND))
-        return;
-    for (struct upmu_unit *other = unit->meter.machine->open_units; other; other = other->next_open) {
-        k = shared_row(other);
-        if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
-            other->meter.bank.rows[k].address != bank->rows[row].address)
-            continue;
-        /* All units write the same bits. A bit that either unit found other than they write it was so originally. */
-        other->meter.bank.found[k] ^= (other->meter.bank.found[k] ^ bank->found[row]) &
-                                      (bank->found[row] ^ other->meter.bank.shadow[k]);
-        upmu_bank_spare_row(bank, row);
-        return;
-    }
-}
-
 /* ---- The life of a unit: begin, end, fold, taking it from the firmware ---- */
 
 static enum upmu_status begin_life(struct upmu_meter *meter, void *unused)
 {
-    enum upmu_status status = upmu_life_take_over(meter);
+    enum upmu_status status = upmu_unit_shared_begin(upmu_unit_of(meter));
 
     (void)unused;
+    if (status == UPMU_OK)
+        status = upmu_life_take_over(meter);
     if (status != UPMU_OK) {
+        (void)upmu_unit_shared_end(upmu_unit_of(meter));
         (void)upmu_claims_restore(meter);
         return status;
     }
@@ -181,7 +154,8 @@ static enum upmu_status end_life(struct upmu_meter *meter, void *unused)
     while (meter->sessions)
         if (upmu_session_leave(meter, meter->sessions, false) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    pass_on_register(upmu_unit_of(meter));
+    if (upmu_unit_shared_end(upmu_unit_of(meter)) != UPMU_OK)
+        status = UPMU_ERR_PORT;
     upmu_life_end(meter);
     if (!upmu_claims_restore(meter))
         status = UPMU_ERR_PORT;
@@ -228,9 +202,13 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
 /* In the bracket of a unit that sleeps: take its registers over anew.  If that succeeds, link the unit to its CPU. */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
-    enum upmu_status status = upmu_life_resume(meter, unused);
+    enum upmu_status status = upmu_unit_shared_begin(upmu_unit_of(meter));
 
-    if (meter->live) {
+    if (status == UPMU_OK)
+        status = upmu_life_resume(meter, unused);
+    if (!meter->live) {
+        (void)upmu_unit_shared_end(upmu_unit_of(meter));
+    } else {
         link_unit(upmu_unit_of(meter));
         upmu_unit_of(meter)->folded_ns = upmu_meter_now(meter);
     }
@@ -239,13 +217,22 @@ static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 
 static enum upmu_status lie_down(struct upmu_meter *meter, void *unused)
 {
-    enum upmu_status status;
+    enum upmu_status shared = upmu_unit_shared_end(upmu_unit_of(meter)), status = upmu_life_suspend(meter, unused);
 
-    pass_on_register(upmu_unit_of(meter));
-    status = upmu_life_suspend(meter, unused);
     unlink_unit(upmu_unit_of(meter));
-    return status;
+    return status == UPMU_OK ? shared : status;
 }
+
+#if UPMU_SUSPEND
+
+enum upmu_status upmu_unit_start_over(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status shared = upmu_unit_shared_begin(upmu_unit_of(meter)), status = upmu_life_start_over(meter, unused);
+
+    return status == UPMU_OK ? shared : status;
+}
+
+#endif
 
 struct taking {
     struct upmu_unit *unit;
@@ -440,6 +427,7 @@ static void unmap_boxes(struct upmu_unit *unit)
 {
     struct upmu_unit_info *info = listed_boxes(unit);
 
+    upmu_unit_shared_unmap(unit);
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
         if (info[i].mapped)
             port_mmio_unmap(unit->meter.machine->port, info[i].mapped, box_extent(unit->meter.pmu));
@@ -458,7 +446,7 @@ static enum upmu_status map_boxes(struct upmu_unit *unit)
         if (!info[i].mapped)
             return UPMU_ERR_NO_SPACE;
     }
-    return UPMU_OK;
+    return upmu_unit_shared_map(unit);
 }
 
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit)
@@ -587,9 +575,10 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
 
 static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
 {
+    enum upmu_status status = upmu_unit_shared_end(upmu_unit_of(meter));
+
     (void)unused;
-    pass_on_register(upmu_unit_of(meter));
-    return upmu_claims_restore(meter) ? UPMU_OK : UPMU_ERR_PORT;
+    return upmu_claims_restore(meter) ? status : UPMU_ERR_PORT;
 }
 
 /*

@@ -43,6 +43,9 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
  */
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
+/* As upmu_life_start_over(), for a unit: also what stops all units of its die is cleared. */
+enum upmu_status upmu_unit_start_over(struct upmu_meter *meter, void *unused);
+
 /*
  * May the events of a set be counted on this unit?  Returns UPMU_OK; UPMU_ERR_WRONG_PMU: the text of an event names
  * other boxes, by number or path; UPMU_ERR_UNSUPPORTED: an event needs filters in a companion of the box, and a box has
@@ -124,6 +127,7 @@ static inline enum upmu_status upmu_unit_check(const struct upmu_meter *meter, c
 
 #define upmu_unit_tick NULL
 #define upmu_unit_fold NULL
+#define upmu_unit_start_over NULL
 
 #endif
 

@@ -169,7 +169,8 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
 /*
  * Find the boxes of a machine, and add them to a list.  Call it once on each die (with UPMU_UNITS_EACH_CPU: on each
  * CPU), on an initialised CPU of that die, and stay on that CPU meanwhile.  The first call finds the boxes that all
- * CPUs can access, and calls own_unit; each call finds the boxes that only CPUs of its die can access.  Before the
+ * CPUs can access, and calls own_unit; each call finds the boxes that only CPUs of its die can access, and removes
+ * boxes of its die that an earlier call found in a processor's table and that do not exist.  Before the
  * first call set the two arrays of *list and their capacities, and all else to 0; arrays and list must stay as long as
  * the machine.  Registers are read, none is written; memory may be mapped, and is unmapped again.
  *

@@ -199,7 +199,7 @@ static enum su_answer su_global(struct upmu_sim_uncore *u, bool writes, uint32_t
     unsigned package = u->place[u->sim->current].package;
     bool after = machine->global == UPMU_SIM_GLOBAL_NHM || machine->global == UPMU_SIM_GLOBAL_CLIENT;
 
-    if (machine->global == UPMU_SIM_GLOBAL_NONE)
+    if (machine->global == UPMU_SIM_GLOBAL_NONE || machine->global_memory != 0)
         return SU_NOT_MINE;
     if (msr == machine->global_control) {
         if (writes)

@@ -225,9 +225,10 @@ struct upmu_sim_machine {
     uint8_t global; /* enum upmu_sim_global */
     uint8_t freeze_bit;
     uint8_t unfreeze_bit;
-    bool starts_frozen; /* styles LATCH and LEVEL; no machine of the list: for a test's own */
+    bool starts_frozen; /* styles LATCH and LEVEL */
     bool bar_bit_0; /* client: units in memory are there only with bit 0 of BAR 48H */
     uint32_t global_control;
+    uint64_t global_memory; /* style LEVEL: physical address of package 0's control, which is in memory; 0: an MSR */
     uint32_t global_status; /* MSR; 0: none. A 1 clears, written here or (NHM, client) to the next MSR */
     uint8_t bus[2][6];      /* by package: its bus numbers */
     const struct upmu_sim_unit_row *units; /* the boxes; a row of type NULL ends the list */
@@ -393,7 +394,7 @@ void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t va
 
 /*
  * Let other software use a counter: its select becomes `select`, it is noted as a stranger's (unit->strangers), and the
- * global enable (NHM, NHM-EX, clients) and its bit in box control (style BITS) are set.
+ * global enable (NHM, NHM-EX, clients) and its bit in box control (style BITS) are set; a global freeze ends.
  */
 void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
 

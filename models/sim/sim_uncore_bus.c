@@ -261,9 +261,11 @@ static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t
     *out_word = 0;
     if (row == 0) {
         if (word == 0)
-            *out_word = (uint64_t)stride << 8 | (uint64_t)machine->table_rows << 16;
+            *out_word = (uint64_t)stride << 8 | (uint64_t)machine->table_rows << 16 |
+                        (machine->global_memory != 0 ? UINT64_C(1) << 62 : 0);
         else if (word == 1)
-            *out_word = machine->global_control;
+            *out_word = machine->global_memory != 0 ? machine->global_memory + UPMU_SIM_DIE_BYTES * package
+                                                    : machine->global_control;
     } else if (row <= machine->table_rows) {
         const struct upmu_sim_table_row *entry = &machine->table[row - 1u];
 
@@ -367,6 +369,15 @@ static void su_check_width(struct upmu_sim_uncore *u, uint64_t physical, unsigne
         upmu_sim_violate(u->sim, "memory is accessed unaligned or too wide", (uint32_t)physical, bits);
 }
 
+/* Return the state of the global control in memory that is at a physical address; NULL: none is there. */
+static struct upmu_sim_global_state *su_memory_global(struct upmu_sim_uncore *u, uint64_t physical)
+{
+    for (unsigned package = 0; u->machine->global_memory != 0 && package < u->machine->packages; package++)
+        if (physical == u->machine->global_memory + UPMU_SIM_DIE_BYTES * package)
+            return &u->global[package];
+    return NULL;
+}
+
 /* Return the 32 bits at a physical address: of a box's register or of a discovery table; else all ones. */
 static uint32_t su_memory_dword(struct upmu_sim_uncore *u, uint64_t physical)
 {
@@ -374,6 +385,8 @@ static uint32_t su_memory_dword(struct upmu_sim_uncore *u, uint64_t physical)
     struct upmu_sim_unit *unit = su_memory_box(u, physical, &at);
     uint64_t whole;
 
+    if (unit == NULL && su_memory_global(u, physical) != NULL)
+        return su_memory_global(u, physical)->frozen;
     if (unit == NULL) {
         if (!su_table_word(u, physical, &whole))
             return su_on(u, UPMU_SIM_RULE_U_ABSENT_MMIO) ? ALL_ONES : 0;
@@ -405,7 +418,11 @@ static void su_memory_write(struct upmu_sim_uncore *u, uint64_t physical, unsign
     struct su_register at = {SU_NOTHING, 0, false, true};
     struct upmu_sim_unit *unit = su_memory_box(u, physical, &at);
 
-    su_check_width(u, physical, bits, unit == NULL || at.wide);
+    su_check_width(u, physical, bits, (unit == NULL && su_memory_global(u, physical) == NULL) || at.wide);
+    if (unit == NULL && su_memory_global(u, physical) != NULL) {
+        su_memory_global(u, physical)->frozen = value & 1u;
+        return;
+    }
     if (unit == NULL) {
         if (su_on(u, UPMU_SIM_RULE_CHECK_U_READ_ONLY))
             upmu_sim_violate(u->sim, "write of memory without counters", (uint32_t)physical, value);

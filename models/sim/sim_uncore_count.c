@@ -334,6 +334,7 @@ void upmu_sim_stranger(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, un
         global->control |= SIM_BIT(29);
     if (u->machine->global == UPMU_SIM_GLOBAL_EX)
         global->control |= SIM_BIT(28);
+    global->frozen = false;
     if (unit->type->style == UPMU_SIM_UNIT_BITS)
         unit->control |= 1u << (counter == unit->type->counters ? 31u : counter);
 }

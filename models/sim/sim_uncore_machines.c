@@ -330,6 +330,18 @@ static const struct upmu_sim_unit_row rome_units[] = {
 /* MSR C0010299H: energy is counted in 1/2^16 joule. */
 static const struct upmu_sim_msr_value rome_values[] = {{0xc0010299, BOTH(0xa1003)}, VALUES_END};
 
+/* ---- "ptl": Panther Lake; an MSR has the address of the table; units stand still until memory is written ---- */
+
+static const struct upmu_sim_unit_row ptl_units[] = {
+    {.type = &upmu_sim_ptl_imc, .count = 2, .step = 0x1000, .physical = UINT64_C(0x3fe10000)},
+    {.type = &upmu_sim_ptl_hbo, .count = 2, .step = 0x1000, .physical = UINT64_C(0x3fe20000)},
+    UNITS_END};
+static const struct upmu_sim_table_row ptl_table[] = {
+    {1, 4, 0x40, 48, 8, 6, 0, 0x3fe10000, 0}, {1, 4, 0x40, 48, 8, 6, 1, 0x3fe11000, 0},
+    {1, 4, 0x40, 48, 8, 41, 0, 0x3fe20000, 0}, {1, 4, 0x40, 48, 8, 41, 1, 0x3fe21000, 0},
+};
+static const struct upmu_sim_msr_value ptl_values[] = {{0x201e, BOTH(0x3fe00000)}, VALUES_END};
+
 /* ---- "lab": devices of the host's own types, by MSR, on PCI (segment 1) and in memory ---- */
 
 static const struct upmu_sim_pci_place lab_link_places[] = {{0, FUNCTION(3, 0), 0x7ab1}, {0, FUNCTION(4, 0), 0x7ab1}};
@@ -403,6 +415,10 @@ static const struct upmu_sim_machine machines[] = {
      .values = spr_values, .table = spr_table,
      .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000),
      .table_stride = 5},
+    {.name = "ptl", .about = "Panther Lake client: its units begin frozen", .core = "ptl_p", .packages = 1, .dies = 1,
+     .llcs = 1, .cpus = 4, .global = UPMU_SIM_GLOBAL_LEVEL, .global_memory = UINT64_C(0x3fe30000),
+     .starts_frozen = true, .units = ptl_units, .values = ptl_values, .table = ptl_table,
+     .table_rows = sizeof ptl_table / sizeof *ptl_table, .table_address = UINT64_C(0x3fe00000)},
 };
 
 static bool machine_named(const char *a, const char *b)

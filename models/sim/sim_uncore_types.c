@@ -448,6 +448,14 @@ const struct upmu_sim_unit_type upmu_sim_spr_unknown = {
     .name = "type_77", LIVE_MSR(8), .control = 0x4000, .select = 0x4002, .counter = 0x4008, .filter = {NO_FILTER},
     .select_bits = PLAIN_BITS};
 
+#define LIVE_MEMORY \
+    .style = UPMU_SIM_UNIT_LIVE, .space = UPMU_SIM_SPACE_MMIO, .counters = 4, .width = 48, .select_step = 4, \
+    .counter_step = 8, .bits = 64, .threshold = 8, .quirks = PACKAGE, .control = 0, .select = 0x40, .counter = 8, \
+    .fixed_select = NONE, .fixed_counter = NONE, .status = NONE, .filter = {NO_FILTER}, .select_bits = PLAIN_BITS, \
+    .global = NONE
+const struct upmu_sim_unit_type upmu_sim_ptl_imc = {.name = "imc", LIVE_MEMORY};
+const struct upmu_sim_unit_type upmu_sim_ptl_hbo = {.name = "hbo", LIVE_MEMORY};
+
 /* ---- AMD ---- */
 
 #define AMD(bits) \

@@ -85,6 +85,8 @@ extern const struct upmu_sim_unit_type upmu_sim_spr_m2m;
 extern const struct upmu_sim_unit_type upmu_sim_spr_upi;
 extern const struct upmu_sim_unit_type upmu_sim_spr_m3upi;
 extern const struct upmu_sim_unit_type upmu_sim_spr_unknown;
+extern const struct upmu_sim_unit_type upmu_sim_ptl_imc;
+extern const struct upmu_sim_unit_type upmu_sim_ptl_hbo;
 extern const struct upmu_sim_unit_type upmu_sim_bulldozer_nb;
 extern const struct upmu_sim_unit_type upmu_sim_zen2_l3;
 extern const struct upmu_sim_unit_type upmu_sim_zen2_df;

@@ -5,6 +5,7 @@
 #ifndef UPMU_PRIVATE_UNIT_H
 #define UPMU_PRIVATE_UNIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <upmu/config.h>
 #include <upmu/private/cpu.h>
@@ -22,6 +23,22 @@ struct upmu_box_history {
     uint64_t last[UPMU_UNIT_COUNTERS];
 };
 
+/*
+ * A register that a processor's own table of units names: its bit 0 stops all units of the table.  `address` is the
+ * number of an MSR, or a physical address; 0: the entry is not in use.  `mapped`: where that memory is mapped while
+ * units of its die are open.
+ */
+struct upmu_unit_stop {
+    /* private */
+    uint64_t address;
+    void *mapped;
+    uint8_t package, die;
+    bool in_memory;
+    bool found; /* the bit was found set, and the library has cleared it */
+};
+
+#define UPMU_UNIT_STOPS 8u /* the most tables of units whose registers are known */
+
 /* Facts that the calls of upmu_units_find() on a list have found out, besides the boxes. */
 struct upmu_unit_search {
     /* private */
@@ -30,6 +47,7 @@ struct upmu_unit_search {
     uint8_t guest;
     /* by die: 1 + `where` (upmu/port.h) of the PCI function that says how many boxes some kinds have; 0: none */
     uint16_t counts_at[8];
+    struct upmu_unit_stop stop[UPMU_UNIT_STOPS]; /* those in use come first */
 };
 
 /*

@@ -11,7 +11,7 @@
 static struct uncore_host host;
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "knl1", "lab"};
+                                       "emr", "bdx2", "knl1", "lab", "ptl"};
 #define MACHINES (sizeof machines / sizeof *machines)
 
 /* Unit 0 is this box; session 0 has this list and is attached. */
@@ -470,8 +470,8 @@ static void a_strangers_counter_runs_on(void **state)
 }
 
 /*
- * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0, and
- * Linux reads it.
+ * A box that stands idle is no change by other software: the guide calls box control write-only, so that it reads 0,
+ * and Linux reads it.
  */
 static void an_idle_box_has_not_changed(void **state)
 {
@@ -961,6 +961,51 @@ static void boxes_of_nehalem_ex_that_were_frozen_count(void **state)
     assert_int_equal(host.uncore.global[0].control, 0x90000000);
 }
 
+/*
+ * Units that a processor's table lists stand still while bit 0 of the register is set that the table names: an MSR of
+ * Sapphire Rapids', memory of Panther Lake's, which begins so.  Counts were 0 and exact.
+ */
+static void units_that_begin_frozen_count(void **state)
+{
+    static struct upmu_sim_machine frozen;
+    const struct upmu_sim_happening seven = {.event = 0x34, .umask = 1, .count = 7};
+
+    (void)state;
+    for (unsigned m = 0; m < 2; m++)
+        for (unsigned first = 0; first < 2; first++) {
+            bool *stopped = &host.uncore.global[0].frozen;
+
+            frozen = *upmu_sim_machine(m ? "ptl" : "spr");
+            frozen.starts_frozen = true;
+            uncore_prepare(&host, frozen.name);
+            upmu_sim_uncore_init(&host.uncore, &host.sim, &frozen);
+            assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+            uncore_take_over(&host, 0, host.sim.cpus);
+            uncore_find(&host);
+            assert_true(*stopped);
+            begin(box("imc", 0, 0), "imc/raw:config=0x134");
+            assert_false(*stopped);
+            assert_int_equal(
+                upmu_unit_open_text(&host.unit[1], &host.machine, m ? "hbo0" : "package0/die0/cha0"), UPMU_OK);
+            start();
+            upmu_sim_happen(&host.uncore, box("imc", 0, 0), &seven);
+            assert_int_equal(uncore_value(&host.session[0], 0), 7);
+            *stopped = true; /* other software, or a sleep of the package that no call told */
+            assert_int_equal(upmu_cpu_changed(host.unit[0].meter.cpu), UPMU_OK);
+            assert_false(*stopped);
+            upmu_sim_happen(&host.uncore, box("imc", 0, 0), &seven);
+            stop();
+            assert_int_equal(uncore_value(&host.session[0], 0), 7); /* what was before is lost, and the count partial */
+            assert_int_equal(upmu_session_close(&host.session[0]), UPMU_OK);
+            assert_int_equal(upmu_unit_close(&host.unit[first]), UPMU_OK);
+            assert_false(*stopped);
+            assert_int_equal(upmu_unit_close(&host.unit[!first]), UPMU_OK);
+            assert_true(*stopped);
+            assert_int_equal(host.uncore.global[1].frozen, !m);
+            uncore_no_violation(&host);
+        }
+}
+
 static void a_u_box_that_stops_stops_no_other_box(void **state)
 {
     const struct upmu_sim_happening happening = {.event = 2, .umask = 1, .count = 9};
@@ -1152,6 +1197,7 @@ int main(void)
         cmocka_unit_test(boxes_of_nehalem_ex_count_by_a_bit_of_the_u_box),
         cmocka_unit_test(an_overflow_stops_no_client_that_was_left_so),
         cmocka_unit_test(boxes_of_nehalem_ex_that_were_frozen_count),
+        cmocka_unit_test(units_that_begin_frozen_count),
         cmocka_unit_test(a_u_box_that_stops_stops_no_other_box),
         cmocka_unit_test(the_w_boxs_clock_is_enabled_by_bit_0),
         cmocka_unit_test(counts_survive_their_cpu),

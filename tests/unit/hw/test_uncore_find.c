@@ -219,7 +219,7 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
 }
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "knl1", "nhmex"};
+                                       "emr", "bdx2", "knl1", "nhmex", "ptl"};
 
 static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
 {
@@ -387,8 +387,8 @@ static void capid4_says_how_many_s_boxes_there_are(void **state)
 }
 
 /*
- * A table with slices that do not exist: MSR 2FFEH counts those that do, whose numbers have holes.  What was compared was
- * the number, so that slices that exist were missing in a sum.
+ * A table with slices that do not exist: MSR 2FFEH counts those that do, whose numbers have holes.  What was compared
+ * was the number, so that slices that exist were missing in a sum.
  */
 static void slices_of_a_table_are_counted_not_numbered(void **state)
 {

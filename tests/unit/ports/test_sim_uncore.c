@@ -423,6 +423,27 @@ static void some_machines_begin_frozen(void)
     EXPECT(rdmsr(0x2008) - before, 7);
 }
 
+/* Panther Lake: the table names a control in memory, whose bit 0 is set at reset (patches for Linux). */
+static void panther_lakes_units_begin_frozen_by_memory(void)
+{
+    machine("ptl");
+    volatile void *table = sim.port.mmio_map(&sim, rdmsr(0x201e), 0x1000);
+    volatile void *control = sim.port.mmio_map(&sim, memory(table, 8, 64), 4);
+    volatile void *imc = sim.port.mmio_map(&sim, memory(table, 64 + 8, 64), 0x100);
+    uint64_t before = memory(imc, 8, 64);
+
+    EXPECT(memory(table, 0, 64) >> 62, 1);
+    EXPECT(memory(control, 0, 32), sim.rule[UPMU_SIM_RULE_U_STARTS_FROZEN]);
+    memory_write(control, 0, 32, 1);
+    memory_write(imc, 0x40, 32, 0x35);
+    happens(box("imc", 0, 0), 0x35, 0, 7);
+    EXPECT(memory(imc, 8, 64) - before, 0);
+    memory_write(control, 0, 32, 0);
+    happens(box("imc", 0, 0), 0x35, 0, 7);
+    EXPECT(memory(imc, 8, 64) - before, 7);
+    EXPECT(violations(), 0);
+}
+
 static void a_select_that_is_not_zero_is_live(void)
 {
     machine("spr");
@@ -1345,6 +1366,7 @@ static void (*const scenarios[])(void) = {
     a_client_stops_itself_if_asked_to,
     a_global_freeze_stops_the_package,
     some_machines_begin_frozen,
+    panther_lakes_units_begin_frozen_by_memory,
     a_select_that_is_not_zero_is_live,
     reserved_bits_fault,
     occupancy_counts_on_counter_0,
