@@ -40,7 +40,8 @@ enum arm_register {
 
 /*
  * The rows are searched in their order; the first one that has a number decides. PMEVCNTRn_EL0 has n 0 to 30;
- * PMCCFILTR_EL0 stands where PMEVTYPER31_EL0 would be.
+ * PMCCFILTR_EL0 stands where PMEVTYPER31_EL0 would be. The
+ * overflow flags stand first: no other access takes as long.
  */
 static const struct sysreg_row {
     uint16_t number;
@@ -49,10 +50,11 @@ static const struct sysreg_row {
     uint8_t permits
         [2]; /* of a read, of a write: mask of PMUSERENR_EL0, each of whose bits permits EL0 the access; or ARM_... */
 } sysreg_rows[] = {
+    {UPMU_GUEST_SYSREG(3, 3, 9, 14, 3), 1, ARM_OVERFLOW_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
+    {UPMU_GUEST_SYSREG(3, 3, 9, 12, 3), 1, ARM_OVERFLOW_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 0), 1, ARM_CONTROL, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 1), 1, ARM_ENABLE_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 2), 1, ARM_ENABLE_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
-    {UPMU_GUEST_SYSREG(3, 3, 9, 12, 3), 1, ARM_OVERFLOW_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 4), 1, ARM_INCREMENT, {ARM_NEVER, GUEST_ARM_EN | GUEST_ARM_SW}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 5), 1, ARM_SELECT, {GUEST_ARM_EN | GUEST_ARM_ER, GUEST_ARM_EN | GUEST_ARM_ER}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 6), 1, ARM_EVENTS0, {GUEST_ARM_EN, ARM_NEVER}},
@@ -63,7 +65,6 @@ static const struct sysreg_row {
     {UPMU_GUEST_SYSREG(3, 3, 9, 14, 0), 1, ARM_USERS, {ARM_EL0, ARM_EL1}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 1), 1, ARM_INTERRUPT_SET, {ARM_EL1, ARM_EL1}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 2), 1, ARM_INTERRUPT_CLEAR, {ARM_EL1, ARM_EL1}},
-    {UPMU_GUEST_SYSREG(3, 3, 9, 14, 3), 1, ARM_OVERFLOW_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 6), 1, ARM_SLOTS, {ARM_EL1, ARM_NEVER}},
     {UPMU_GUEST_SYSREG(3, 3, 14, 8, 0), 31, ARM_VALUE, {GUEST_ARM_EN | GUEST_ARM_ER, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 14, 12, 0), 32, ARM_TYPE, {GUEST_ARM_EN, GUEST_ARM_EN}},
