@@ -20,20 +20,19 @@
 #define CP15_AT(esr, shift, bits) ((esr) >> (shift) & ((1u << (bits)) - 1u))
 
 /*
- * Return the AArch64 number of the PMU's register that a syndrome names; 0: it names no register of the PMU. *out_high:
- * the register is the upper half of the one of AArch64.
+ * Return the AArch64 number that a register of the PMU would have if the syndrome named one; 0: the syndrome is of
+ * another instruction, or no register of the PMU has this op1. *out_high: the register is the upper half of the one of
+ * AArch64.
  */
 static uint32_t sysreg_of(uint32_t esr, bool *out_high)
 {
-    uint32_t crm = CP15_AT(esr, 1, 4), crn = CP15_AT(esr, 10, 4), number;
+    uint32_t crm = CP15_AT(esr, 1, 4), number = CP15_NUMBER(CP15_AT(esr, 10, 4), crm, CP15_AT(esr, 17, 3));
 
     *out_high = false;
     if (esr >> 26 == CP15_TWO_REGISTERS)
         return CP15_AT(esr, 16, 4) == 0 && crm == 9 ? UPMU_GUEST_SYSREG(3, 3, 9, 13, 0) : 0;
-    if (esr >> 26 != CP15_ONE_REGISTER || CP15_AT(esr, 14, 3) ||
-        !((crn == 9 && crm >= 12 && crm <= 14) || (crn == 14 && crm >= 8)))
+    if (esr >> 26 != CP15_ONE_REGISTER || CP15_AT(esr, 14, 3))
         return 0;
-    number = CP15_NUMBER(crn, crm, CP15_AT(esr, 17, 3));
     switch (number) {
     case CP15_NUMBER(9, 14, 1): /* PMINTENSET, PMINTENCLR, PMMIR: AArch64 has them with op1 0 */
     case CP15_NUMBER(9, 14, 2):
