@@ -360,9 +360,8 @@ enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned co
                                struct upmu_count *out_counts)
 {
     struct upmu_session *session = set->session;
-    unsigned events = UPMU_LOAD(set->count);
 
-    if (!session || first >= events || count > events - first)
+    if (!session || first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
 #if UPMU_THREADS
     const struct upmu_port *port = session->machine->port;
