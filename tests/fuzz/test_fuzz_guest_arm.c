@@ -61,11 +61,11 @@ static uint32_t number_of(struct fuzz_bytes *in, bool anything)
 }
 
 /* An access by AArch64's number, or by AArch32's syndrome, which has CRn, CRm and op2 elsewhere, and no op0. */
-static enum upmu_guest_access access_by(struct arm_nest_guest *of, bool aarch32, uint32_t reg, bool write, bool from_el0,
-                                        uint64_t *inout)
+static enum upmu_guest_access access_by(struct arm_nest_guest *of, bool aarch32, uint32_t reg, bool write,
+                                        bool from_el0, uint64_t *inout)
 {
-    uint32_t esr = (reg >> 13 & 1u ? 4u : 3u) << 26 | (reg & 7u) << 17 | (reg >> 7 & 15u) << 10 | (reg >> 3 & 15u) << 1 |
-                   !write;
+    uint32_t esr = (reg >> 13 & 1u ? 4u : 3u) << 26 | (reg & 7u) << 17 | (reg >> 7 & 15u) << 10 |
+                   (reg >> 3 & 15u) << 1 | !write;
 
     return aarch32 ? upmu_guest_cp15(&of->guest, esr ^ (reg & 0xfc000000u), from_el0, inout)
                    : upmu_guest_sysreg(&of->guest, reg, write, from_el0, inout);

@@ -57,14 +57,14 @@ enum upmu_guest_access upmu_guest_sysreg(struct upmu_guest *guest, uint32_t reg,
                                          uint64_t *inout);
 
 /*
- * Answer a trapped access to a register of the PMU that AArch32 code of the guest has made: an MRC, MCR, MRRC or MCRR of
- * coprocessor 15. `esr`: bits 31:0 of ESR_EL2, with exception class 03h or 04h; of it Rt, Rt2 and the condition are the
- * hypervisor's, which skips an instruction whose condition does not hold. `from_el0`: the guest was in User mode. *inout
- * is a value of 32 bits; of MRRC and MCRR 64 bits, with Rt in bits 31:0 and Rt2 in bits 63:32.
+ * Answer a trapped access to a register of the PMU that AArch32 code of the guest has made: an MRC, MCR, MRRC or MCRR
+ * of coprocessor 15. `esr`: bits 31:0 of ESR_EL2, with exception class 03h or 04h; of it Rt, Rt2 and the condition are
+ * the hypervisor's, which skips an instruction whose condition does not hold. `from_el0`: the guest was in User mode.
+ * *inout is a value of 32 bits; of MRRC and MCRR 64 bits, with Rt in bits 31:0 and Rt2 in bits 63:32.
  *
  * Registers are those of upmu_guest_sysreg(), and so are accesses to the hardware, with these differences: an access
- * of 32 bits reads bits 31:0 of a counter and leaves bits 63:32 as they are; PMCEID2 and PMCEID3 are the upper halves of
- * PMCEID0_EL0 and PMCEID1_EL0 (before PMUv3p1 they are 0). ID_DFR0 is no register of the PMU: use
+ * of 32 bits reads bits 31:0 of a counter and leaves bits 63:32 as they are; PMCEID2 and PMCEID3 are the upper halves
+ * of PMCEID0_EL0 and PMCEID1_EL0 (before PMUv3p1 they are 0). ID_DFR0 is no register of the PMU: use
  * upmu_guest_id_register() with the number UPMU_GUEST_SYSREG(3, 0, 0, 1, 2).
  *
  * Returns as upmu_guest_sysreg(). UPMU_GUEST_FAULT, and UPMU_GUEST_TRAP_EL1 where the guest's EL1 is AArch32: inject an

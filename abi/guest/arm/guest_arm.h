@@ -64,8 +64,8 @@ unsigned upmu_guest_arm_code(const struct upmu_guest *guest, unsigned counter);
 /* Return the bits that the guest can set in the select of a counter. */
 uint32_t upmu_guest_arm_select_bits(const struct upmu_guest_shape *shape, unsigned counter);
 /*
- * Answer an access as upmu_guest_sysreg() does. `how`: bits of GUEST_ARM_WRITE and so on, ORed; with LOW_HALF a write of
- * a counter leaves bits 63:32 of its value as they are.
+ * Answer an access as upmu_guest_sysreg() does. `how`: bits of GUEST_ARM_WRITE and so on, ORed; with LOW_HALF a write
+ * of a counter leaves bits 63:32 of its value as they are.
  */
 #define GUEST_ARM_WRITE 1u
 #define GUEST_ARM_FROM_EL0 2u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the Arm door as AArch32 has them: a trapped MRC, MCR, MRRC or MCRR of coprocessor 15 becomes an access to
- * the same register by its AArch64 number (guest_arm_registers.c).
+ * Registers of the Arm door as AArch32 has them: a trapped MRC, MCR, MRRC or MCRR of coprocessor 15 becomes an access
+ * to the same register by its AArch64 number (guest_arm_registers.c).
  *
  * Sources: Linux, arch/arm64/include/asm/esr.h (fields of the syndrome, exception classes 03h and 04h) and
  * arch/arm64/kvm/sys_regs.c (cp15_regs, cp15_64_regs, kvm_handle_cp_64()); Arm ARM (DDI 0487) G8.4 (registers).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Guests of Arm whose code is AArch32: MRC, MCR, MRRC and MCRR of coprocessor 15 are the accesses of AArch64 that a table
- * names, whatever else their syndrome has; every other syndrome is not the PMU's.
+ * Guests of Arm whose code is AArch32: MRC, MCR, MRRC and MCRR of coprocessor 15 are the accesses of AArch64 that a
+ * table names, whatever else their syndrome has; every other syndrome is not the PMU's.
  */
 #define UPMU_BACKEND_ARM_PMUV3 1
 
@@ -254,8 +254,10 @@ static void all_other_syndromes_are_not_ours(void **state)
             uint64_t value = 0x5a5a;
             enum upmu_guest_access access;
 
-            if (class == 4)
-                syndrome = syndrome_64(op1 | crn << 3, crm) | op2 << 5 | fields >> 14, part = !op1 && !(crn & 1u) && crm == 9;
+            if (class == 4) {
+                syndrome = syndrome_64(op1 | crn << 3, crm) | op2 << 5 | fields >> 14;
+                part = !op1 && !(crn & 1u) && crm == 9;
+            }
             access = upmu_guest_cp15(guest, syndrome, false, &value);
             assert_int_equal(access == UPMU_GUEST_NOT_OURS, !(part && (class == 3 || class == 4)));
             if (access == UPMU_GUEST_DONE) {
@@ -272,8 +274,8 @@ static void all_other_syndromes_are_not_ours(void **state)
 }
 
 /*
- * The same random accesses and instructions on the CPU and in a guest whose code is AArch32: each value, outcome and level
- * is equal, whatever condition and general registers the syndromes name.
+ * The same random accesses and instructions on the CPU and in a guest whose code is AArch32: each value, outcome and
+ * level is equal, whatever condition and general registers the syndromes name.
  */
 static void a_guest_of_aarch32_is_as_the_cpu_is(void **state)
 {
