@@ -18,7 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import count_blocks  # noqa: E402
 
 PROGRAMS = "build/gcc-64/tests/bench"
-COUNTED = ["bench_instructions", "bench_engine", "bench_place", "bench_pack", "bench_names"]
+COUNTED = ["bench_instructions", "bench_engine", "bench_place", "bench_pack", "bench_names", "bench_guest_arm"]
+WITH_LIBRARY = ["bench_guest_arm"]  # programs that have the library among their sources
 SHARES = "bench_p4_share"
 BUDGETS = {
     "lookup-hit-worst": 2000, "lookup-folded-worst": 2000, "lookup-miss-worst": 2000,
@@ -69,6 +70,12 @@ BUDGETS = {
     # Many sessions of the thread itself.
     "engine-switch-in-10000-private": 2580, "engine-switch-out-10000-private": 2500,
 }
+# A trap of an Arm guest with 6 and 7 counters: 2,500.  With 9, which is the largest shape, those that read all counters
+# are 5 % above what is reached.
+BUDGETS.update({f"guest-arm-{trap}-{counters}-v{version}":
+                3180 if counters == 9 and (trap.startswith("flags") or (trap, version) == ("control-width", 6)) else 2500
+                for trap in ("flags", "flags-clear", "value", "value-write", "event-write", "open", "control", "control-width")
+                for counters in (6, 7, 9) for version in (4, 6)})
 
 
 def run(command):
@@ -102,7 +109,7 @@ def counted_by_callgrind(program):
 def counted_by_blocks(program):
     """The same as the program counts it itself."""
     made = count_blocks.counting_program(program, [f"tests/bench/{program}.c", "tests/bench/callgrind_count.c"],
-                                         ["build/gcc-64/libsim.a"])
+                                         ["build/gcc-64/libsim.a"], library=program not in WITH_LIBRARY)
     out = made + ".counts"
     done = subprocess.run([made], env=dict(os.environ, BENCH_COUNTS=out), stdout=subprocess.DEVNULL)
     if done.returncode != 0:

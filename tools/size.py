@@ -23,7 +23,7 @@ STRUCTS = {  # struct: limit in bytes
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
 CORE_LIMIT, CORE_AIM = 135200, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 69700, 29 * 1024  # core/engine without units
+ENGINE_LIMIT, ENGINE_AIM = 69820, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 39600, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 8500  # files that are there for branch records alone, in core and backends
@@ -34,7 +34,7 @@ PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (1376
 PROFILE_AIMS = {"tiny": (30000, 8000)}
 GUEST_LIMIT = 6540  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 8200, 5632  # its registers of x86
-GUEST_ARM_LIMIT, GUEST_ARM_AIM = 3072, 3072  # its registers of Arm
+GUEST_ARM_LIMIT, GUEST_ARM_AIM = 3440, 3072  # its registers of Arm, of AArch64 and AArch32
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
 SBI_LIMIT, SBI_AIM = 3800, 4 * 1024  # abi/sbi: the SBI's PMU in a firmware
 SBI_GUEST_LIMIT, SBI_GUEST_AIM = 900, 3072  # what virtual CPUs need besides

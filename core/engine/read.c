@@ -219,9 +219,41 @@ static void read_here(void *argument)
 #if UPMU_THREADS
 
 /*
- * Read counts of a session that runs here with plain events on counters that RDPMC reads: clock and session are looked
- * at once for all counts.  Returns false: read them in full.  An NMI meanwhile may take the session off its counters,
- * but set->counters stays: so that mask says whether RDPMC reads them.  Another CPU may end the session's PMU at any
+ * May the counters of a set be read each by one access, that of RDPMC on x86?  In a build for another architecture they
+ * are read by registers, and have widths of their own; a counter of which no interrupt tells that it wrapped, and one
+ * that a page shows, are read in full.  An NMI meanwhile may take the session off its counters, but set->counters
+ * stays: so that mask says whether RDPMC reads them.
+ */
+static UPMU_INSIDE bool is_one_access(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    if (UPMU_FOREIGN)
+        return !upmu_bank_type(&meter->bank) &&
+               !(meter->bank.pmu->capabilities & (UPMU_PMU_NO_PMI | UPMU_PMU_PAGE | UPMU_PMU_CARRY_LOST));
+    return meter->bank.value_bits && !upmu_bank_type(&meter->bank) && !upmu_count_adds_first(meter) &&
+           !(set->counters & ~UPMU_LOAD(meter->bank.by_rdpmc));
+}
+
+/* Read a counter of a set for which is_one_access() is true.  Returns false after a fault. */
+static UPMU_INSIDE bool read_access(struct upmu_meter *meter, const struct upmu_port *port, unsigned counter,
+                                    uint64_t *out_value)
+{
+#if UPMU_FOREIGN
+    const struct upmu_pmu *pmu = meter->bank.pmu;
+
+    if (!(UPMU_LOAD(meter->bank.by_rdpmc) >> counter & 1u))
+        return upmu_bank_read_next(&meter->bank, port, meter->bank.rows[pmu->counter[counter].value_row].address,
+                                   &meter->bank.accesses.reads, out_value);
+    meter->bank.accesses.rdpmcs++;
+#endif
+    if (__builtin_expect(port_rdpmc(port, meter->pmu->counter[counter].rdpmc, out_value), 1))
+        return true;
+    UPMU_STORE(meter->bank.by_rdpmc, 0);
+    return false;
+}
+
+/*
+ * Read counts of a session that runs here with plain events, whose counters is_one_access() can read: clock and session
+ * are looked at once for all counts.  Returns false: read them in full.  Another CPU may end the session's PMU at any
  * time: look at the PMU only when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
@@ -236,24 +268,23 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     if (!meter || (before & 1u) || UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
         set != upmu_active_seen(session) || !UPMU_LOAD(set->program.placement) ||
         (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_ODD)) ||
-        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)) || !meter->bank.value_bits ||
-        upmu_bank_type(&meter->bank) || upmu_count_adds_first(meter) ||
-        (set->counters & ~UPMU_LOAD(meter->bank.by_rdpmc)))
+        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)) || !is_one_access(meter, set))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
     enabled_ns = upmu_session_clock(session, now_ns);
     missed_ns = enabled_ns - UPMU_LOAD(set->duration_ns) - (now_ns - UPMU_LOAD(session->running_ns));
     bits = meter->bank.value_bits;
-    meter->bank.accesses.rdpmcs += count;
+    if (!UPMU_FOREIGN)
+        meter->bank.accesses.rdpmcs += count;
     for (unsigned i = first; i < first + count; i++, out++) {
         const struct upmu_tally *tally = &set->tally[i];
         unsigned counter = UPMU_LOAD(tally->counter);
         uint64_t value, total, due;
 
-        if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[counter].rdpmc, &value), 0)) {
-            UPMU_STORE(meter->bank.by_rdpmc, 0);
+        if (__builtin_expect(!read_access(meter, port, counter, &value), 0))
             return false;
-        }
+        if (UPMU_FOREIGN)
+            bits = upmu_bits_ones(meter->bank.pmu->counter[counter].width);
         value = (value - UPMU_LOAD(tally->base)) & bits;
         total = UPMU_LOAD(tally->total);
         due = UPMU_LOAD(tally->due);
@@ -303,30 +334,19 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
  */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
-enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count,
-                               struct upmu_count *out_counts)
+/* Read in full, where the session is.  Kept apart: a read by read_alike() needs nothing of it, nor its stack. */
+static UPMU_APART enum upmu_status read_anywhere(struct upmu_set *set, unsigned first, unsigned count,
+                                                 struct upmu_count *out_counts)
 {
     struct upmu_session *session = set->session;
     struct remote_read remote = {session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU};
-    const struct upmu_port *port;
-    struct upmu_meter *meter;
-    uintptr_t state;
-    bool here;
+    const struct upmu_port *port = session->machine->port;
 
-    if (!session || first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
-        return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    port = session->machine->port;
-#if UPMU_THREADS
-    state = port_irq_save(port);
-    here = read_alike(session, set, first, count, out_counts);
-    port_irq_restore(port, state);
-    if (here)
-        return UPMU_OK;
-#endif
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
-        state = port_irq_save(port);
-        meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        here = is_here(session, meter, upmu_session_occupies(session));
+        uintptr_t state = port_irq_save(port);
+        struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+        bool here = is_here(session, meter, upmu_session_occupies(session));
+
         if (here)
             read_here(&remote);
         port_irq_restore(port, state);
@@ -334,4 +354,23 @@ enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned co
             break;
     }
     return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);
+}
+
+enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count,
+                               struct upmu_count *out_counts)
+{
+    struct upmu_session *session = set->session;
+
+    if (!session || first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+#if UPMU_THREADS
+    const struct upmu_port *port = session->machine->port;
+    uintptr_t state = port_irq_save(port);
+    bool here = read_alike(session, set, first, count, out_counts);
+
+    port_irq_restore(port, state);
+    if (here)
+        return UPMU_OK;
+#endif
+    return read_anywhere(set, first, count, out_counts);
 }

@@ -8,7 +8,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 
-#if UPMU_BRANCHES || UPMU_PRECISE
+#if UPMU_BRANCHES || UPMU_PRECISE || UPMU_FOREIGN
 
 /* As upmu_bank_read_address(), for a series of reads that ends with the first fault.  The read is counted in *reads. */
 static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu_port *port, uint32_t address,

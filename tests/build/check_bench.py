@@ -66,6 +66,11 @@ def every_lookup_is_within_its_limit():
 
 
 @check
+def a_trap_of_an_arm_guest_is_within_its_budget():
+    return over("--instructions", "instructions.guest-arm")
+
+
+@check
 def names_to_words_are_within_budget_and_on_the_page_of_figures():
     complaints = over("--instructions", "instructions.name")
     if MEASURED["--instructions"][0] > 1:

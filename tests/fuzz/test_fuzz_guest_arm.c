@@ -60,6 +60,17 @@ static uint32_t number_of(struct fuzz_bytes *in, bool anything)
     return ARM_REG(3, code & 1 ? 3 : 0, 9, 12, 0) + (code >> 1 & 31u);
 }
 
+/* An access by AArch64's number, or by AArch32's syndrome, which has CRn, CRm and op2 elsewhere, and no op0. */
+static enum upmu_guest_access access_by(struct arm_nest_guest *of, bool aarch32, uint32_t reg, bool write,
+                                        bool from_el0, uint64_t *inout)
+{
+    uint32_t esr = (reg >> 13 & 1u ? 4u : 3u) << 26 | (reg & 7u) << 17 | (reg >> 7 & 15u) << 10 |
+                   (reg >> 3 & 15u) << 1 | !write;
+
+    return aarch32 ? upmu_guest_cp15(&of->guest, esr ^ (reg & 0xfc000000u), from_el0, inout)
+                   : upmu_guest_sysreg(&of->guest, reg, write, from_el0, inout);
+}
+
 static void access_register(struct arm_nest_guest *of, uint8_t what, struct fuzz_bytes *in)
 {
     uint32_t reg = number_of(in, (what & 0x30) == 0x30);
@@ -69,8 +80,7 @@ static void access_register(struct arm_nest_guest *of, uint8_t what, struct fuzz
     if (write && books[of - nest.guests].watched)
         return;
     arm_nest_exit(&nest);
-    if (upmu_guest_sysreg(&of->guest, reg, write, from_el0, &value) == UPMU_GUEST_DONE &&
-        !books[of - nest.guests].watched)
+    if (access_by(of, what & 1u, reg, write, from_el0, &value) == UPMU_GUEST_DONE && !books[of - nest.guests].watched)
         upmu_guest_retired(&of->guest, 1, 0, from_el0);
 }
 

@@ -107,7 +107,7 @@ static void write_of(const char *name, uint64_t value)
         fail_msg("MSR %s faults", name);
 }
 
-static bool counts(unsigned code)
+static inline bool counts(unsigned code)
 {
     write_of("PMCR", 0);
     write_of("PMEVTYPER0", code);

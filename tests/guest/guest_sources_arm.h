@@ -5,5 +5,6 @@
 #include "abi/guest/guest_state.c"
 
 #include "abi/guest/arm/guest_arm.c"
+#include "abi/guest/arm/guest_arm_cp15.c"
 #include "abi/guest/arm/guest_arm_registers.c"
 #include "abi/guest/arm/guest_arm_shape.c"

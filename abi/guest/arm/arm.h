@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PMU that a hypervisor at EL2 shows one virtual CPU at EL1: PMUv3 of AArch64.
+ * The PMU that a hypervisor at EL2 shows one virtual CPU at EL1: PMUv3, of AArch64 and of AArch32.
  *
  * The hypervisor traps the guest's accesses to registers of the PMU (MDCR_EL2.TPM and TPMCR) and passes them on. All
  * that is not about registers is in abi/guest/guest.h: shapes, policies, entries, exits, saving. Of that header an Arm
@@ -55,6 +55,24 @@ extern "C" {
  */
 enum upmu_guest_access upmu_guest_sysreg(struct upmu_guest *guest, uint32_t reg, bool write, bool from_el0,
                                          uint64_t *inout);
+
+/*
+ * Answer a trapped access to a register of the PMU that AArch32 code of the guest has made: an MRC, MCR, MRRC or MCRR
+ * of coprocessor 15. `esr`: bits 31:0 of ESR_EL2, with exception class 03h or 04h; of it Rt, Rt2 and the condition are
+ * the hypervisor's, which skips an instruction whose condition does not hold. `from_el0`: the guest was in User mode.
+ * *inout is a value of 32 bits; of MRRC and MCRR 64 bits, with Rt in bits 31:0 and Rt2 in bits 63:32.
+ *
+ * Registers are those of upmu_guest_sysreg(), and so are accesses to the hardware, with these differences: an access
+ * of 32 bits reads bits 31:0 of a counter and leaves bits 63:32 as they are; PMCEID2 and PMCEID3 are the upper halves
+ * of PMCEID0_EL0 and PMCEID1_EL0 (before PMUv3p1 they are 0). ID_DFR0 is no register of the PMU: use
+ * upmu_guest_id_register() with the number UPMU_GUEST_SYSREG(3, 0, 0, 1, 2).
+ *
+ * Returns as upmu_guest_sysreg(). UPMU_GUEST_FAULT, and UPMU_GUEST_TRAP_EL1 where the guest's EL1 is AArch32: inject an
+ * Undefined Instruction exception. UPMU_GUEST_TRAP_EL1 where EL1 is AArch64: inject the trap, with the exception class
+ * and the syndrome of `esr`. UPMU_GUEST_NOT_OURS also for every other exception class.
+ * Context: local, outside guest mode.
+ */
+enum upmu_guest_access upmu_guest_cp15(struct upmu_guest *guest, uint32_t esr, bool from_el0, uint64_t *inout);
 
 /*
  * Does the PMU request its interrupt now? The request is a level: it stays until the guest clears the overflow flag,

@@ -63,6 +63,14 @@ static inline bool upmu_guest_arm_is_common(unsigned code)
 unsigned upmu_guest_arm_code(const struct upmu_guest *guest, unsigned counter);
 /* Return the bits that the guest can set in the select of a counter. */
 uint32_t upmu_guest_arm_select_bits(const struct upmu_guest_shape *shape, unsigned counter);
+/*
+ * Answer an access as upmu_guest_sysreg() does. `how`: bits of GUEST_ARM_WRITE and so on, ORed; with LOW_HALF a write
+ * of a counter leaves bits 63:32 of its value as they are.
+ */
+#define GUEST_ARM_WRITE 1u
+#define GUEST_ARM_FROM_EL0 2u
+#define GUEST_ARM_LOW_HALF 4u
+enum upmu_guest_access upmu_guest_arm_access(struct upmu_guest *guest, uint32_t reg, unsigned how, uint64_t *inout);
 /* Change PMCR_EL0 without its two bits that reset counters. */
 void upmu_guest_arm_set_control(struct upmu_guest *guest, uint32_t control);
 /* Return the bits of PMCR_EL0 that the guest can set. */

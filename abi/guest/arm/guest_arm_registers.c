@@ -40,7 +40,8 @@ enum arm_register {
 
 /*
  * The rows are searched in their order; the first one that has a number decides. PMEVCNTRn_EL0 has n 0 to 30;
- * PMCCFILTR_EL0 stands where PMEVTYPER31_EL0 would be.
+ * PMCCFILTR_EL0 stands where PMEVTYPER31_EL0 would be. The
+ * overflow flags stand first: no other access takes as long.
  */
 static const struct sysreg_row {
     uint16_t number;
@@ -49,10 +50,11 @@ static const struct sysreg_row {
     uint8_t permits
         [2]; /* of a read, of a write: mask of PMUSERENR_EL0, each of whose bits permits EL0 the access; or ARM_... */
 } sysreg_rows[] = {
+    {UPMU_GUEST_SYSREG(3, 3, 9, 14, 3), 1, ARM_OVERFLOW_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
+    {UPMU_GUEST_SYSREG(3, 3, 9, 12, 3), 1, ARM_OVERFLOW_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 0), 1, ARM_CONTROL, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 1), 1, ARM_ENABLE_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 2), 1, ARM_ENABLE_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
-    {UPMU_GUEST_SYSREG(3, 3, 9, 12, 3), 1, ARM_OVERFLOW_CLEAR, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 4), 1, ARM_INCREMENT, {ARM_NEVER, GUEST_ARM_EN | GUEST_ARM_SW}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 5), 1, ARM_SELECT, {GUEST_ARM_EN | GUEST_ARM_ER, GUEST_ARM_EN | GUEST_ARM_ER}},
     {UPMU_GUEST_SYSREG(3, 3, 9, 12, 6), 1, ARM_EVENTS0, {GUEST_ARM_EN, ARM_NEVER}},
@@ -63,7 +65,6 @@ static const struct sysreg_row {
     {UPMU_GUEST_SYSREG(3, 3, 9, 14, 0), 1, ARM_USERS, {ARM_EL0, ARM_EL1}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 1), 1, ARM_INTERRUPT_SET, {ARM_EL1, ARM_EL1}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 2), 1, ARM_INTERRUPT_CLEAR, {ARM_EL1, ARM_EL1}},
-    {UPMU_GUEST_SYSREG(3, 3, 9, 14, 3), 1, ARM_OVERFLOW_SET, {GUEST_ARM_EN, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 0, 9, 14, 6), 1, ARM_SLOTS, {ARM_EL1, ARM_NEVER}},
     {UPMU_GUEST_SYSREG(3, 3, 14, 8, 0), 31, ARM_VALUE, {GUEST_ARM_EN | GUEST_ARM_ER, GUEST_ARM_EN}},
     {UPMU_GUEST_SYSREG(3, 3, 14, 12, 0), 32, ARM_TYPE, {GUEST_ARM_EN, GUEST_ARM_EN}},
@@ -180,7 +181,7 @@ static void write_mask(struct upmu_guest *guest, unsigned what, uint32_t counter
         guest->dirty |= changed;
 }
 
-static void write_sysreg(struct upmu_guest *guest, unsigned what, unsigned counter, bool from_el0, uint64_t value)
+static void write_sysreg(struct upmu_guest *guest, unsigned what, unsigned counter, unsigned how, uint64_t value)
 {
     uint32_t counters = guest_counters(guest, value);
 
@@ -189,7 +190,7 @@ static void write_sysreg(struct upmu_guest *guest, unsigned what, unsigned count
         write_control(guest, value);
         break;
     case ARM_INCREMENT:
-        increment_counters(guest, counters, from_el0);
+        increment_counters(guest, counters, how & GUEST_ARM_FROM_EL0);
         break;
     case ARM_SELECT:
         guest->arm.selected = (uint8_t)(value & 31u);
@@ -202,6 +203,8 @@ static void write_sysreg(struct upmu_guest *guest, unsigned what, unsigned count
         break;
     case ARM_CYCLES:
     case ARM_VALUE:
+        if (how & GUEST_ARM_LOW_HALF)
+            value |= upmu_guest_value(guest, counter) >> 32 << 32;
         upmu_guest_set_value(guest, counter, value);
         break;
     default:
@@ -284,10 +287,10 @@ static enum upmu_guest_access judge_level(const struct upmu_guest *guest, unsign
     return !from_el0 || permits & (guest->arm.users | ARM_EL0) ? UPMU_GUEST_DONE : UPMU_GUEST_TRAP_EL1;
 }
 
-static enum upmu_guest_access access_sysreg(struct upmu_guest *guest, uint32_t reg, bool write, bool from_el0,
-                                            uint64_t *inout)
+static enum upmu_guest_access access_sysreg(struct upmu_guest *guest, uint32_t reg, unsigned how, uint64_t *inout)
 {
     const struct sysreg_row *row = find_sysreg(reg);
+    bool write = how & GUEST_ARM_WRITE;
     enum upmu_guest_access access;
     unsigned counter;
 
@@ -296,21 +299,27 @@ static enum upmu_guest_access access_sysreg(struct upmu_guest *guest, uint32_t r
     counter = counter_of(guest, row, reg);
     if (counter == UPMU_NO_COUNTER || (row->what == ARM_SLOTS && guest->shape.version < GUEST_ARM_V3P4))
         return UPMU_GUEST_FAULT;
-    access = judge_level(guest, row->permits[write], from_el0);
+    access = judge_level(guest, row->permits[write], how & GUEST_ARM_FROM_EL0);
     if (access != UPMU_GUEST_DONE)
         return access;
     counter &= UPMU_GUEST_COUNTERS - 1u;
     if (write)
-        write_sysreg(guest, row->what, counter, from_el0, *inout);
+        write_sysreg(guest, row->what, counter, how, *inout);
     else
         *inout = read_sysreg(guest, row->what, counter);
     return UPMU_GUEST_DONE;
 }
 
+enum upmu_guest_access upmu_guest_arm_access(struct upmu_guest *guest, uint32_t reg, unsigned how, uint64_t *inout)
+{
+    enum upmu_guest_access access = access_sysreg(guest, reg, how, inout);
+
+    return upmu_guest_note_trap(guest, access, how & GUEST_ARM_WRITE);
+}
+
 enum upmu_guest_access upmu_guest_sysreg(struct upmu_guest *guest, uint32_t reg, bool write, bool from_el0,
                                          uint64_t *inout)
 {
-    enum upmu_guest_access access = access_sysreg(guest, reg, write, from_el0, inout);
-
-    return upmu_guest_note_trap(guest, access, write);
+    return upmu_guest_arm_access(guest, reg, (write ? GUEST_ARM_WRITE : 0) | (from_el0 ? GUEST_ARM_FROM_EL0 : 0),
+                                 inout);
 }

@@ -83,7 +83,7 @@ def counting_object(source, text_path=None):
         with open(text_path, encoding="utf-8") as file:
             text = file.read()
     else:
-        flags = FLAGS + (["-std=gnu11"] if source.startswith("tests/") else LIBRARY)
+        flags = FLAGS + (["-std=gnu11", *LIBRARY[2:]] if source.startswith("tests/") else LIBRARY)
         text = subprocess.run(["gcc", *flags, "-S", "-o", "-", source], check=True, stdout=subprocess.PIPE).stdout.decode()
     with open(made + ".s", "w", encoding="utf-8") as file:
         file.write(count_blocks(text))
@@ -91,10 +91,13 @@ def counting_object(source, text_path=None):
     return made + ".o"
 
 
-def counting_program(name, sources, libraries=(), link=()):
-    """A program of these sources, which count, as the library does; its catalogues are those that ship."""
+def counting_program(name, sources, libraries=(), link=(), library=True):
+    """A program of these sources, which count, as the library does; its catalogues are those that ship.
+
+    Without `library` the library is among the sources.
+    """
     objects = [counting_object(source) for source in sources] + \
-        [counting_object(*pair) for pair in library_texts().items()]
+        [counting_object(*pair) for pair in (library_texts().items() if library else ())]
     program = os.path.join(WORK, name)
     subprocess.run(["gcc", "-m64", "-no-pie", "-o", program, *objects, *libraries, "build/gcc-64/libupmu.a", *link], check=True)
     return program

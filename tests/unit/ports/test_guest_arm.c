@@ -221,6 +221,41 @@ static void an_overflow_requests_until_its_flag_is_cleared(void **state)
     end();
 }
 
+/* While nothing changes: of an access of the guest that reads nothing that counts no register is read or written. */
+static void an_entry_and_an_exit_of_arm_are_a_write_for_each_side(void **state)
+{
+    uint64_t value = 0;
+
+    (void)state;
+    begin(4);
+    write_of("PMEVTYPER0", 0x08);
+    write_of("PMEVTYPER1", 0x11);
+    write_of("PMINTENSET", 2);
+    write_of("PMCNTENSET", 0x80000003);
+    write_of("PMCR", 0x41);
+    arm_nest_exit(&nest);
+    for (unsigned host = 2; host-- > 0;) { /* with a session of the host, and without */
+        if (!host)
+            assert_int_equal(upmu_session_stop(&nest.session), UPMU_OK);
+        assert_int_equal(arm_nest_enter(&nest), UPMU_OK);
+        arm_nest_exit(&nest);
+        nest.hw.reads = nest.hw.writes = 0;
+        assert_int_equal(arm_nest_enter(&nest), UPMU_OK);
+        assert_int_equal(nest.hw.writes, host + 1);
+        assert_int_equal(nest.hw.reads, 0);
+        arm_nest_exit(&nest);
+        assert_int_equal(nest.hw.writes, 2 * (host + 1));
+        assert_int_equal(upmu_guest_sysreg(&nest.guests[0].guest, number_of("PMCR"), false, false, &value),
+                         UPMU_GUEST_DONE);
+        assert_int_equal(nest.hw.reads, 0);
+        assert_int_equal(nest.hw.writes, 2 * (host + 1));
+    }
+    assert_int_equal(upmu_session_start(&nest.session), UPMU_OK);
+    nest.executed = 0;
+    assert_int_equal(upmu_set_write(&nest.session.set, 0, 0), UPMU_OK);
+    end();
+}
+
 /* min_period bounds the interrupts of the host; no overflow is lost by that. */
 static void a_short_period_does_not_flood_the_host(void **state)
 {
@@ -639,6 +674,7 @@ int main(void)
         cmocka_unit_test(what_the_hypervisor_executes_counts_at_its_level),
         cmocka_unit_test(el2_counts_for_no_guest),
         cmocka_unit_test(an_overflow_requests_until_its_flag_is_cleared),
+        cmocka_unit_test(an_entry_and_an_exit_of_arm_are_a_write_for_each_side),
         cmocka_unit_test(a_short_period_does_not_flood_the_host),
         cmocka_unit_test(a_host_that_polls_needs_no_interrupt),
         cmocka_unit_test(what_pmceid_shows_counts),
