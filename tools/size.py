@@ -22,12 +22,12 @@ STRUCTS = {  # struct: limit in bytes
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
-CORE_LIMIT, CORE_AIM = 135200, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 69820, 29 * 1024  # core/engine without units
+CORE_LIMIT, CORE_AIM = 135500, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 70050, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 39600, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 8500  # files that are there for branch records alone, in core and backends
-PRECISE_LIMIT = 6920  # files that are there for precise samples alone: records, their memory, their words in perf.data
+PRECISE_LIMIT = 6930  # files that are there for precise samples alone: records, their memory, their words in perf.data
 MINIMUM_LIMIT = 33100
 THREADS_LIMIT, THREADS_AIM = 39200, 34000
 PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (137600, 334690)}  # text, read-only data: + 1 %

@@ -170,44 +170,6 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
 
 #if UPMU_PRECISE
 
-#define OF_MODEL(name) (UINT64_C(1) << UPMU_X86_RULES_##name)
-
-/* P-cores and E-cores whose counters without a shadow need long periods, and the E-cores of them with two of these. */
-#define GOLDEN_COVE_ON (OF_MODEL(GLC) | OF_MODEL(RWC) | OF_MODEL(LNC) | OF_MODEL(CGC) | OF_MODEL(PTC) | OF_MODEL(CYC))
-#define CRESTMONT_ON (OF_MODEL(CMT) | OF_MODEL(SKT) | OF_MODEL(DKT) | OF_MODEL(AWF))
-#define GRACEMONT_ON (OF_MODEL(GRT) | CRESTMONT_ON)
-
-/* From Redwood Cove on a P-core's fixed counter 0 has no latency of the retirement (rwc_get_event_constraints). */
-#define REDWOOD_COVE_ON (GOLDEN_COVE_ON & ~OF_MODEL(GLC))
-
-/*
- * Return the counters without a shadow for any event: their record is that of the event that overflows the counter.
- * These are fixed counter 0; general counter 0 on Goldmont Plus, Tremont, and from Golden Cove and Gracemont on; general
- * counter 1 of E-cores from Crestmont on (Linux arch/x86/events/intel/core.c glp_, tnt_, cmt_, glc_ and
- * icl_get_event_constraints). A model that upmu does not know is as new as its format.
- */
-static uint32_t shadowless_counters(const struct upmu_pmu *pmu)
-{
-    const uint64_t first = OF_MODEL(GLP) | OF_MODEL(TNT) | GOLDEN_COVE_ON | GRACEMONT_ON;
-    uint64_t model = upmu_x86_core_rules(pmu);
-    uint32_t counters = UPMU_BIT32(UPMU_FIXED_COUNTER(0));
-
-    if ((pmu->record_capabilities >> 8 & 0xfu) >= 5 || (model & first))
-        counters |= UPMU_BIT32(0);
-    return model & CRESTMONT_ON ? counters | UPMU_BIT32(1) : counters;
-}
-
-void upmu_x86_core_limit_records(struct upmu_pmu *pmu)
-{
-    uint64_t model = upmu_x86_core_rules(pmu);
-
-    pmu->record_untimed = (model & REDWOOD_COVE_ON) != 0;
-    if ((pmu->record_capabilities >> 8 & 0xfu) >= 5 || (model & (GOLDEN_COVE_ON | GRACEMONT_ON))) {
-        pmu->record_long = shadowless_counters(pmu) & pmu->record_counters;
-        pmu->record_least_log2 = 7;
-    }
-}
-
 /*
  * Return the value that a counter gets when it has stored a record. In general its overflow only arms the counter, and
  * the record is that of the next event: 1, because this event has been counted (SDM 18.4.4). 0: a counter without a
@@ -215,9 +177,9 @@ void upmu_x86_core_limit_records(struct upmu_pmu *pmu)
  */
 static uint64_t value_after_record(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter)
 {
-    uint64_t with_shadow = OF_MODEL(NHM) | OF_MODEL(WSM);
+    uint64_t with_shadow = UINT64_C(1) << UPMU_X86_RULES_NHM | UINT64_C(1) << UPMU_X86_RULES_WSM;
 
-    if (shadowless_counters(pmu) >> counter & 1u)
+    if (upmu_x86_core_shadowless(pmu) >> counter & 1u)
         return 0;
     if (counter != 1 || (pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE))
         return 1;

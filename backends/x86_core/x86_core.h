@@ -93,11 +93,6 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: 89h/7Fh, not C5h/00h, counts branch-misses */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode uses general counter 3 (TSX_FORCE_ABORT); upmu does not */
 
-#if UPMU_PRECISE
-/* x86_core.c: set what precise records of a PMU demand or lack, when its other fields about records are set. */
-void upmu_x86_core_limit_records(struct upmu_pmu *pmu);
-#endif
-
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);
@@ -145,6 +140,18 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
  */
 bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu);
 bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+#if UPMU_PRECISE
+/*
+ * upmu_x86_core_shadowless() returns the counters without a shadow for any event: their record is that of the event
+ * that overflows the counter. These are fixed counter 0; general counter 0 on Goldmont Plus, Tremont, and from Golden
+ * Cove and Gracemont on; general counter 1 of E-cores from Crestmont on (Linux arch/x86/events/intel/core.c glp_, tnt_,
+ * cmt_, glc_ and icl_get_event_constraints). upmu_x86_core_limit_records() sets what records demand or lack, when the
+ * other fields about records are set.
+ */
+uint32_t upmu_x86_core_shadowless(const struct upmu_pmu *pmu);
+void upmu_x86_core_limit_records(struct upmu_pmu *pmu);
+#endif
 
 #if UPMU_NAMES
 /*

@@ -244,6 +244,41 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     return counters;
 }
 
+#if UPMU_PRECISE
+
+/* P-cores and E-cores whose counters without a shadow need long periods, and the E-cores of them with two of these. */
+#define GOLDEN_COVE_ON (ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC))
+#define CRESTMONT_ON (ON(CMT) | ON(SKT) | ON(DKT) | ON(AWF))
+#define GRACEMONT_ON (ON(GRT) | CRESTMONT_ON)
+
+/* From Redwood Cove on a P-core's fixed counter 0 has no latency of the retirement (rwc_get_event_constraints). */
+#define REDWOOD_COVE_ON (GOLDEN_COVE_ON & ~ON(GLC))
+
+/* A model that upmu does not know is as new as its format. */
+uint32_t upmu_x86_core_shadowless(const struct upmu_pmu *pmu)
+{
+    const uint64_t first = ON(GLP) | ON(TNT) | GOLDEN_COVE_ON | GRACEMONT_ON;
+    uint64_t model = upmu_x86_core_rules(pmu);
+    uint32_t counters = UPMU_BIT32(UPMU_FIXED_COUNTER(0));
+
+    if ((pmu->record_capabilities >> 8 & 0xfu) >= 5 || (model & first))
+        counters |= UPMU_BIT32(0);
+    return model & CRESTMONT_ON ? counters | UPMU_BIT32(1) : counters;
+}
+
+void upmu_x86_core_limit_records(struct upmu_pmu *pmu)
+{
+    uint64_t model = upmu_x86_core_rules(pmu);
+
+    pmu->record_untimed = (model & REDWOOD_COVE_ON) != 0;
+    if ((pmu->record_capabilities >> 8 & 0xfu) >= 5 || (model & (GOLDEN_COVE_ON | GRACEMONT_ON))) {
+        pmu->record_long = upmu_x86_core_shadowless(pmu) & pmu->record_counters;
+        pmu->record_least_log2 = 7;
+    }
+}
+
+#endif
+
 #undef ON
 #undef RULE
 

@@ -117,10 +117,11 @@ UPMU_MUST_CHECK enum upmu_status upmu_session_init(struct upmu_session *session,
  * Returns UPMU_OK; those of upmu_spec_next() and upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU was ever initialised);
  * UPMU_ERR_NO_SPACE (the set is full); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; a
  * period above 2^63 - 1, random part included, or below the PMU's shortest, 2^31 - 1 with in_txcp, 128 of some
- * precise events; of a cascade 0, or above the PMU's longest); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without clock_ns,
- * a precise sample without upmu_cpu_use_records()); UPMU_ERR_NOT_PRECISE (sampled, and the PMU has no records that upmu
- * drives); UPMU_ERR_UNSUPPORTED (a sampled metric, a sampled event of a PMU without interrupts, a cascade in one world,
- * a precise sample of guests); UPMU_ERR_CONTRADICTION (two worlds); UPMU_ERR_COMPILED_OUT.  Context: any.
+ * precise events; of a cascade 0, or above the PMU's longest); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a
+ * frequency without clock_ns, a precise sample without upmu_cpu_use_records()); UPMU_ERR_NOT_PRECISE (sampled, and the
+ * PMU has no records that upmu drives); UPMU_ERR_UNSUPPORTED (a sampled metric, a sampled event of a PMU without
+ * interrupts, a cascade in one world, a precise sample of guests); UPMU_ERR_CONTRADICTION (two worlds);
+ * UPMU_ERR_COMPILED_OUT.  Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const struct upmu_sampling *sampling);

@@ -274,11 +274,11 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_PEBS_SELECT, 1, "violation: a counter with PEBS has INT, ANY or EDGE", "LX core.c, ds.c")                 \
     R(CHECK_PEBS_LATENCY, 1, "violation: loads, stores without their PEBS_ENABLE bit or helper", "LX ds.c, core.c") \
     R(PEBS_NARROW, 1, "no DTES64: words of 32 bits in the debug store (64)", "LX ds.c intel_ds_init; SDM 17.4.9")      \
-    R(PEBS_UNTIMED, 1, "Redwood Cove on: fixed 0 measures no retirement (does)", "LX core.c rwc_get_event_constraints") \
-    R(CHECK_PEBS_PERIOD, 1, "violation: formats 5 on, no shadow: a period below 128", "LX core.c glc_limit_period")      \
+    R(PEBS_UNTIMED, 1, "Redwood Cove on: fixed 0 has no retire latency (has)", "LX rwc_get_event_constraints")   \
+    R(CHECK_PEBS_PERIOD, 1, "violation: format 5 on, no shadow: a period below 128", "LX glc_limit_period")      \
     R(CHECK_PEBS_SIZE, 1, "violation: PEBS_DATA_CFG changes while the buffer has records", "LX ds.c")                 \
     R(CHECK_PEBS_GUEST, 1, "violation: a record by a linear address while a guest runs", "LX core.c") \
-    R(CHECK_PEBS_FLIGHT, 1, "violation: formats to 3 enter a guest armed, PEBS_ENABLE set", "LX core.c isolation_ucodes") \
+    R(CHECK_PEBS_FLIGHT, 1, "violation: formats to 3 enter a guest armed, with PEBS on", "LX isolation_ucodes")     \
     R(CHECK_PEBS_PAGE, 1, "violation: Core 2 starts with a buffer above a page", "LX ds.c")                           \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \

@@ -262,8 +262,8 @@ static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr,
 }
 
 /*
- * Does an event count entries of a queue that the unit does not add up: IOQ_active_entries or bsq_active_entries, while the even
- * ESCR of the unit does not select the allocation with the same event mask?
+ * Does an event count entries of a queue that the unit does not add up: IOQ_active_entries or bsq_active_entries, while
+ * the even ESCR of the unit does not select the allocation with the same event mask?
  */
 static bool nb_lacks_allocation(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {

@@ -66,8 +66,8 @@ static bool is_architectural(const struct upmu_sim *sim, unsigned index)
 }
 
 /*
- * Without DTES64 in CPUID the debug store area and records have words of 32 bits, and a record has the first ten of them
- * alone (UPMU_SIM_NARROW_DS).
+ * Without DTES64 in CPUID the debug store area and records have words of 32 bits, and a record has the first ten alone
+ * (UPMU_SIM_NARROW_DS).
  */
 static bool is_narrow(const struct upmu_sim *sim, unsigned index)
 {
@@ -101,7 +101,7 @@ static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uin
     return true;
 }
 
-/* Access a word of the debug store area, by its offset in the area with words of 64 bits. Reset values have 64 always. */
+/* Access a word of the debug store area, by its offset where words have 64 bits. Reset values always have 64. */
 static bool access_area(struct upmu_sim *sim, unsigned index, bool writes, unsigned offset, uint64_t *word)
 {
     bool narrow = is_narrow(sim, index);
@@ -729,7 +729,7 @@ void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned index)
 
 /*
  * The record of an overflow before the entry can land in the guest, though GLOBAL_CTRL has stopped the counter: until
- * microcode isolates records, PEBS_ENABLE has to be 0 at the entry. Formats to 3 had no such microcode at first, or never.
+ * microcode isolates records, PEBS_ENABLE has to be 0 at the entry. Formats to 3 had no such microcode at first.
  */
 void upmu_sim_pebs_cross(struct upmu_sim *sim, unsigned index)
 {

@@ -921,7 +921,7 @@ static void a_short_period_without_a_shadow_is_refused(void **state)
             assert_int_equal(upmu_set_add(&host.session.set, cases[i].event, &sampling), UPMU_OK, i);
             assert_int_equal(upmu_set_wait(&host.session.set, 0, 5, 127), UPMU_ERR_INVALID, i);
             assert_int_equal(upmu_set_wait(&host.session.set, 0, 5, 128), UPMU_OK, i);
-            assert_int_equal(host.session.set.tally[0].least_log2, 7, i); /* the rest of a period is not loaded shorter */
+            assert_int_equal(host.session.set.tally[0].least_log2, 7, i); /* nor is the rest loaded shorter */
         }
         host_end(&host);
     }

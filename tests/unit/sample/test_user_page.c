@@ -1065,8 +1065,8 @@ static void without_a_page_nothing_is_opened(void **state)
 }
 
 /*
- * Erratum 26: on a Pentium Pro before stepping 9 user mode reads wrong values by RDPMC.  Catches: a program that gets the
- * right to read them, or an index in its page.
+ * Erratum 26: on a Pentium Pro before stepping 9 user mode reads wrong values by RDPMC.  Catches: a program that gets
+ * the right to read them, or an index in its page.
  */
 static void an_early_pentium_pro_gives_no_right_to_rdpmc(void **state)
 {
