@@ -126,6 +126,21 @@ enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *w
     return status;
 }
 
+bool upmu_bracket_run_briefly(struct upmu_meter *meter, void (*work)(struct upmu_meter *meter))
+{
+    if (meter->busy || meter->in_handler)
+        return false;
+    UPMU_STORE(meter->busy, 1);
+    UPMU_BARRIER();
+    work(meter);
+    UPMU_BARRIER();
+    UPMU_STORE(meter->busy, 0);
+    UPMU_BARRIER();
+    if (upmu_interrupt_mail(meter) || meter->failed)
+        upmu_interrupt_finish(meter);
+    return true;
+}
+
 static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing, void *argument)
 {
     struct upmu_place_work work;

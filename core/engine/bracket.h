@@ -41,6 +41,13 @@ typedef enum upmu_status upmu_bracket_work(struct upmu_meter *meter, void *argum
 enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument);
 
 /*
+ * In any context on the meter's CPU: run a function as in a bracket, and call no hook but those of registers, unless an
+ * interrupt of the PMU comes meanwhile.  Returns false if a bracket or a handler was interrupted: the function was not
+ * run.
+ */
+bool upmu_bracket_run_briefly(struct upmu_meter *meter, void (*work)(struct upmu_meter *meter));
+
+/*
  * Run a function, which accesses no register, on the meter of a unit that no CPU drives, without a bracket.  Returns
  * the function's status; or UPMU_ERR_BUSY, without running the function: another call is at work on the unit.
  */

@@ -13,6 +13,7 @@
  * interrupt, status read           (branches) frozen?
  * interrupt, counters closed       (drain) take
  * interrupt, samples stored        (branches) record
+ * overflow without an interrupt    (branches) record
  * interrupt, counters loaded                          write again
  * plan, counters closed            (drain) take
  * plan, before counters open       (drain) begin;
@@ -104,10 +105,26 @@ static inline bool upmu_features_branches(const struct upmu_meter *meter)
 static inline void upmu_features_reported(struct upmu_meter *meter)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (upmu_features_branches(meter))
+    if (upmu_features_branches(meter)) {
         upmu_branch_samples_resume(meter);
+        upmu_branch_samples_switch(meter);
+    }
 #else
     (void)meter;
+#endif
+}
+
+/*
+ * A bracket has found an overflow without an interrupt, or reads mail (`is_mail`), which may be that of a poll: it may
+ * have stopped the branch stack.  The end of the bracket lets the stack record again.
+ */
+static inline void upmu_features_missed(struct upmu_meter *meter, bool is_mail)
+{
+#if UPMU_BRANCH_SAMPLES
+    if (upmu_features_branches(meter) && upmu_branch_samples_missed(meter) && !is_mail)
+        meter->cpu->mail.pending = 1;
+#else
+    (void)meter, (void)is_mail;
 #endif
 }
 
@@ -115,8 +132,8 @@ static inline void upmu_features_reported(struct upmu_meter *meter)
 static inline void upmu_features_mailed(struct upmu_cpu *cpu)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (!cpu->mail.pending)
-        upmu_features_reported(&cpu->meter);
+    if (!cpu->mail.pending && upmu_features_branches(&cpu->meter))
+        upmu_branch_samples_resume(&cpu->meter);
 #else
     (void)cpu;
 #endif

@@ -207,6 +207,8 @@ void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, u
     if (mail->has_frame && (mail->framed & counters)) {
         frame = &mail->frame;
         mail->framed &= ~counters;
+    } else {
+        upmu_features_missed(meter, false);
     }
     upmu_report(session, events, frame, &now_ns);
 }

@@ -9,6 +9,7 @@
  * started the stack anew by then, the branches of the interrupt are lost (BRANCHES_LOST).
  */
 #include "core/sample/branch_samples.h"
+#include "core/util/byte.h"
 #include "core/event/why.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
@@ -191,15 +192,27 @@ void upmu_branch_samples_status(struct upmu_meter *meter, uint64_t status)
         unit->halted = UPMU_BRANCH_FROZEN;
 }
 
+bool upmu_branch_samples_missed(struct upmu_meter *meter)
+{
+    struct upmu_branch_unit *unit = &meter->cpu->branches;
+
+    if (meter->pmu->branch_freeze == UPMU_BRANCH_FREEZE_NONE || unit->halted)
+        return false;
+    /* Where the hardware sets a status bit instead, the look at the status tells. */
+    if (meter->pmu->branch_freeze == UPMU_BRANCH_FREEZE_CLEARS)
+        unit->halted = UPMU_BRANCH_OFF;
+    return true;
+}
+
 void upmu_branch_samples_resume(struct upmu_meter *meter)
 {
     struct upmu_branch_unit *unit = &meter->cpu->branches;
-    bool off = unit->halted == UPMU_BRANCH_OFF;
+    bool off;
 
     unit->taken = BRANCHES_UNREAD;
     if (!meter->branches || !unit->halted || is_in_guest(meter))
         return;
-    unit->halted = 0;
+    off = upmu_byte_and(&unit->halted, 0) == UPMU_BRANCH_OFF; /* in one step: the read of an NMI may change it */
     UPMU_BARRIER();
     /* A read that this interrupt has interrupted switches recording on at its end. */
     if (!upmu_branch_stack_release(&meter->bank) ||
@@ -244,7 +257,7 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
     overflow->branches = 0;
     if (!(overflow->flags & UPMU_SAMPLE_PRECISE))
         overflow->parts = 0;
-    if (late || !of_interrupt || !meter->branches || unit->frozen || unit->taken == BRANCHES_LOST ||
+    if (late || !of_interrupt || !meter->branches || unit->frozen || unit->stale || unit->taken == BRANCHES_LOST ||
         upmu_branch_samples_wanted(overflow->set) != meter->branches)
         return;
     if (unit->taken == BRANCHES_UNREAD)

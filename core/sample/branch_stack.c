@@ -182,12 +182,17 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
 enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu)
 {
     const struct upmu_branch_stack *stack = upmu_branch_stack_of(cpu);
+    bool fine;
 
     if (!stack)
         return UPMU_ERR_STATE;
-    cpu->branches.frozen = 1;
-    UPMU_BARRIER();
-    return upmu_branch_stack_off(&cpu->meter.bank, stack) ? UPMU_OK : UPMU_ERR_PORT;
+    do { /* once more if the resume of an NMI has ended this freeze */
+        cpu->branches.frozen = 1;
+        UPMU_BARRIER();
+        fine = upmu_branch_stack_off(&cpu->meter.bank, stack);
+        UPMU_BARRIER();
+    } while (!cpu->branches.frozen);
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 #else

@@ -397,7 +397,8 @@ void upmu_branches_again(struct upmu_meter *meter)
         return;
     meter->branches = 0;
     unit->stack = NULL;
-    UPMU_BARRIER();
+    UPMU_BARRIER(); /* from here on a freeze is refused, and a former one ends: the entries are cleared */
+    unit->frozen = 0;
     start.record |= unit->take ? UPMU_BRANCH_TAKE : 0;
     /* The values that were found at the first time stay those to restore, unless a sleep has restored them. */
     fine = !unit->ours || upmu_branch_stack_off(&meter->bank, meter->pmu->branch_stack);
@@ -497,9 +498,6 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
 {
     const struct upmu_branch_stack *stack;
-#if UPMU_BRANCH_SAMPLES
-    bool was_frozen = cpu->branches.frozen;
-#endif
 
     cpu->branches.frozen = 0;
     UPMU_BARRIER();
@@ -507,9 +505,11 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
     if (!stack)
         return UPMU_ERR_STATE;
 #if UPMU_BRANCH_SAMPLES
-    if (was_frozen && cpu->meter.branches && cpu->branches.stale) { /* what it has is of before */
-        upmu_branch_samples_switch(&cpu->meter);
-        return cpu->meter.branches ? UPMU_OK : UPMU_ERR_PORT;
+    if (cpu->meter.branches && cpu->branches.stale) { /* what it has is of before */
+        if (upmu_bracket_run_briefly(&cpu->meter, upmu_branch_samples_switch))
+            return cpu->meter.branches ? UPMU_OK : UPMU_ERR_PORT;
+        upmu_interrupt_raise(&cpu->meter); /* the end of the interrupted call clears it */
+        return UPMU_OK;
     }
 #endif
     return cpu->branches.readers || upmu_branch_stack_halted(&cpu->branches) ||

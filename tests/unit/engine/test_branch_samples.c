@@ -10,6 +10,7 @@
 #include <upmu/session.h>
 #include <upmu/world.h>
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #define USER_CODE UINT64_C(0x00007f1234500000)
 #define KERNEL_CODE UINT64_C(0xffffffff81400000)
@@ -1310,6 +1311,293 @@ static void a_resume_within_a_read_waits_for_its_end(void **state)
     }
 }
 
+/*
+ * The interrupt of an overflow is dropped: the hardware has frozen the stack, and no handler comes.  A poll, or the stop
+ * of a session that has overflowed, lets the stack record again.
+ */
+static void a_dropped_interrupt_leaves_the_stack_recording(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++)
+        for (unsigned turn = 0; turn < 2; turn++) {
+            set_up(kinds[k].profile);
+            add(0, "instructions", 2000, UPMU_BRANCH_USER);
+            host_add(&host, 1, "cycles", 1400);
+            if (turn) /* its overflow comes before that of the session with branches */
+                begin(1);
+            begin(0);
+            host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+            execute(USER_CODE, 0, turn ? 800 : 2005);
+            host.sim.cpu[0].lvtpc &= ~UPMU_SIM_LVTPC_MASKED;
+            if (turn)
+                assert_int_equal(upmu_session_stop(&host.other), UPMU_OK, k);
+            else
+                assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK, k);
+            assert_true(records(&kinds[k]), k, turn);
+            for (struct upmu_record record; upmu_ring_view(&host.session.ring, &record);) {
+                assert_int_equal(record.parts & UPMU_PART_BRANCHES, 0, k, turn);
+                upmu_ring_drop(&host.session.ring);
+            }
+            execute(USER_CODE, 300, turn ? 1205 : 2000);
+            assert_int_equal(check_record(&kinds[k], &host.session, USER_CODE, 300 + (turn ? 1200 : 1995) / STEP),
+                             kinds[k].depth, k, turn);
+            finish(&kinds[k]);
+        }
+}
+
+/*
+ * Another session has started while the stack was frozen.  It is masked in an interrupt at each access of the resume,
+ * which has to clear the stack: nothing records for it, and the stack can be taken back.
+ */
+static void a_resume_does_not_record_for_a_session_that_an_interrupt_ends(void **state)
+{
+    static const struct upmu_format format = {.name = "mask", .overflow = mask_always};
+
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++)
+        for (uint32_t at = 1, last = 0; !last; at++) {
+            set_up(kinds[k].profile);
+            add(0, "instructions", 1000, UPMU_BRANCH_USER);
+            add(1, "instructions", 1000, UPMU_BRANCH_KERNEL);
+            assert_int_equal(upmu_session_format(&host.other, &format, NULL, 0), UPMU_OK);
+            begin(0);
+            freeze(true);
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            begin(1);
+            execute(KERNEL_CODE, 0, 980);
+            accesses_left = at;
+            host.sim.before_access = overflow_later;
+            upmu_sim_irqs(&host.sim, false);
+            (void)!upmu_branches_resume(&host.cpu[0]);
+            upmu_sim_irqs(&host.sim, true);
+            last = host.sim.before_access != NULL;
+            host.sim.before_access = NULL;
+            assert_int_equal(host.other.state == UPMU_SESSION_MASKED, !last, k, at);
+            assert_int_equal(records(&kinds[k]), last, k, at);
+            if (last)
+                assert_int_equal(upmu_session_stop(&host.other), UPMU_OK, k);
+            assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK, k, at);
+            finish(&kinds[k]);
+        }
+}
+
+/* ---- Anything, and NMIs at any moment ---- */
+
+/* An NMI of the host's: what its handler does with the stack. */
+enum nmi {
+    NMI_FOREIGN,  /* it calls upmu_pmi_handle() */
+    NMI_OVERFLOW, /* of the library: counters overflow */
+    NMI_READ,     /* freeze, read, resume */
+    NMI_RESUME,   /* a resume without a freeze */
+    NMIS
+};
+
+static enum nmi nmi;
+
+static void nmi_later(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct upmu_branch newest[UPMU_BRANCHES_MOST];
+    struct upmu_test_state before, after;
+    unsigned count;
+
+    (void)cpu, (void)number, (void)kind, (void)address;
+    if (--accesses_left)
+        return;
+    sim->before_access = NULL;
+    upmu_test_state(&host.cpu[0], &before);
+    if (nmi == NMI_FOREIGN) {
+        upmu_sim_foreign_nmi(sim);
+    } else if (nmi == NMI_OVERFLOW) {
+        upmu_sim_events(sim, &(struct upmu_sim_burst){.instructions = 1500, .ip = KERNEL_CODE, .ip_step = 1});
+    } else {
+        if (nmi == NMI_READ && upmu_branches_freeze(&host.cpu[0]) == UPMU_OK)
+            (void)!upmu_branches_read(&host.cpu[0], newest, UPMU_BRANCHES_MOST, &count);
+        (void)!upmu_branches_resume(&host.cpu[0]);
+    }
+    upmu_test_state(&host.cpu[0], &after);
+    assert_int_equal(after.busy, before.busy);
+}
+
+/* A freeze, and an NMI at each of its accesses that freezes, reads and resumes: the stack is frozen afterwards. */
+static void a_freeze_holds_though_an_nmi_resumes(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++)
+        for (uint32_t at = 1, last = 0; !last; at++) {
+            set_up(kinds[k].profile);
+            add(0, "instructions", 1000, UPMU_BRANCH_USER);
+            begin(0);
+            nmi = NMI_READ;
+            accesses_left = at;
+            host.sim.before_access = nmi_later;
+            freeze(true);
+            last = host.sim.before_access != NULL;
+            host.sim.before_access = NULL;
+            assert_false(records(&kinds[k]), k, at);
+            execute(USER_CODE, 0, 1500);
+            assert_false(records(&kinds[k]), k, at);
+            freeze(false);
+            assert_true(records(&kinds[k]), k, at);
+            finish(&kinds[k]);
+        }
+}
+
+/* The entries are cleared: nothing is left of a freeze. */
+static void a_change_ends_a_freeze(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++) {
+        set_up(kinds[k].profile);
+        add(0, "instructions", 1000, UPMU_BRANCH_USER);
+        begin(0);
+        freeze(true);
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK, k);
+        assert_true(records(&kinds[k]), k);
+        execute(USER_CODE, 0, 1005);
+        assert_int_equal(check_record(&kinds[k], &host.session, USER_CODE, 1000 / STEP), kinds[k].depth, k);
+        finish(&kinds[k]);
+    }
+}
+
+static void resume_and_overflow(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    sim->before_access = NULL;
+    assert_int_equal(upmu_branches_resume(&host.cpu[0]), UPMU_OK);
+    upmu_sim_events(sim, &(struct upmu_sim_burst){.instructions = 30, .ip = KERNEL_CODE, .ip_step = 1});
+}
+
+/* An NMI in a call resumes a stack that has to be cleared, and an overflow follows: its sample has no branches. */
+static void a_stack_that_is_to_be_cleared_is_in_no_sample(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++) {
+        struct upmu_record record;
+        uint64_t left;
+
+        set_up(kinds[k].profile);
+        add(0, "instructions", 1000, UPMU_BRANCH_USER);
+        add(1, "instructions", 1000, MODES);
+        begin(0);
+        execute(USER_CODE, 0, 500);
+        freeze(true);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        begin(1);
+        execute(KERNEL_CODE, 0, 980);
+        host.sim.before_access = resume_and_overflow;
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK, k);
+        assert_true(records(&kinds[k]), k);
+        assert_true(upmu_ring_view(&host.other.ring, &record));
+        assert_int_equal(record.parts & UPMU_PART_BRANCHES, 0, k);
+        upmu_ring_drop(&host.other.ring);
+        left = 1000 - host_value(&host.other, 0) % 1000;
+        execute(KERNEL_CODE, 300, left);
+        assert_int_equal(check_record(&kinds[k], &host.other, KERNEL_CODE, 300 + left / STEP), kinds[k].depth, k);
+        finish(&kinds[k]);
+    }
+}
+
+/* One of the calls of a host, on sessions 0 and 1 of the CPU, 2 and 3 of threads. */
+static void any_call(unsigned what)
+{
+    struct upmu_branch newest[UPMU_BRANCHES_MOST];
+    struct upmu_session *session = &host.sessions[draw(4)];
+    unsigned count;
+
+    if (what < 3)
+        (void)!upmu_session_start(session);
+    else if (what < 5)
+        (void)!upmu_session_stop(session);
+    else if (what < 8)
+        host_thread_switch(&host, 0, (host.running[0] + 1 + draw(2)) % 3);
+    else if (what == 8)
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    else if (what == 9)
+        upmu_session_hide_kernel(session, draw(2));
+    else if (what == 10)
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    else if (what == 11 && !draw(4))
+        assert_int_equal(upmu_cpu_suspend(&host.cpu[0]) | upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    else if (what == 12 || what == 13)
+        (void)!upmu_branches_freeze(&host.cpu[0]);
+    else if (what == 14 || what == 15)
+        (void)!upmu_branches_resume(&host.cpu[0]);
+    else if (what == 16)
+        (void)!upmu_branches_read(&host.cpu[0], newest, UPMU_BRANCHES_MOST, &count);
+    else if (what == 17)
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+}
+
+/* The stack records exactly while it is not frozen and a session with branches runs, with the filter of that one. */
+static void check_recording(const struct cpu_kind *kind, unsigned first_seed, unsigned step, unsigned what)
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < 4; i++)
+        wanted |= host.sessions[i].state == UPMU_SESSION_RUNNING && !(i == 3 && host.sessions[i].began_hidden);
+    if (records(kind) != (wanted && !host.cpu[0].branches.frozen) || wanted != !!host.cpu[0].meter.branches)
+        fail_msg("%s, seed %u, step %u, call %u, NMI %d: %s", kind->profile, first_seed, step, what, (int)nmi,
+                 records(kind) ? "the stack records" : "the stack is off");
+    assert_null(upmu_test_left_over(&host.cpu[0]));
+    assert_null(upmu_test_stranded(&host.cpu[0]));
+}
+
+static void any_calls(const struct cpu_kind *kind, uint32_t first_seed)
+{
+    static const uint32_t filters[] = {MODES, UPMU_BRANCH_USER, MODES, UPMU_BRANCH_KERNEL};
+
+    seed = first_seed;
+    set_up(kind->profile);
+    host_threads(&host, 3);
+    for (unsigned i = 0; i < 4; i++) {
+        add(i, i & 1 ? "branches" : "instructions", 1000, filters[i]);
+        if (draw(2))
+            assert_int_equal(upmu_session_share(&host.sessions[i], true), UPMU_OK);
+        if (draw(3) == 0)
+            upmu_session_mask_on_full(&host.sessions[i], true);
+        if (i < 2)
+            assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK, i);
+        else
+            assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i - 2], NULL), UPMU_OK, i);
+    }
+    for (unsigned step = 0; step < 60; step++) {
+        unsigned what = draw(18);
+
+        nmi = (enum nmi)draw(NMIS);
+        accesses_left = 1 + draw(draw(2) ? 8 : 40);
+        if (draw(3))
+            host.sim.before_access = nmi_later;
+        upmu_sim_irqs(&host.sim, false);
+        any_call(what);
+        upmu_sim_irqs(&host.sim, true);
+        host.sim.before_access = NULL;
+        host.sim.now_ns += 1000000;
+        check_recording(kind, first_seed, step, what);
+        execute(draw(2) ? USER_CODE : KERNEL_CODE, 0, draw(1500));
+        check_recording(kind, first_seed, step, 99);
+        for (unsigned i = 0; i < 4; i++)
+            for (struct upmu_record record; upmu_ring_view(&host.sessions[i].ring, &record);)
+                upmu_ring_drop(&host.sessions[i].ring);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        (void)!upmu_session_detach(&host.sessions[i]);
+    (void)!upmu_branches_resume(&host.cpu[0]);
+    assert_false(records(kind), first_seed);
+    assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK, first_seed);
+    finish(kind);
+}
+
+static void the_stack_records_for_running_sessions_alone(void **state)
+{
+    static const unsigned of[] = {0, 3, 6, 9, 13, 17};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++)
+        for (uint32_t first_seed = 1; first_seed <= 300; first_seed++)
+            any_calls(&kinds[of[k]], first_seed);
+}
+
 /* ---- Formats, precise samples ---- */
 
 static unsigned reported;
@@ -1484,6 +1772,12 @@ int main(void)
         cmocka_unit_test(a_change_that_loses_the_stack_is_an_error),
         cmocka_unit_test(a_frozen_stack_stays_as_it_is),
         cmocka_unit_test(a_resume_within_a_read_waits_for_its_end),
+        cmocka_unit_test(a_dropped_interrupt_leaves_the_stack_recording),
+        cmocka_unit_test(a_resume_does_not_record_for_a_session_that_an_interrupt_ends),
+        cmocka_unit_test(a_freeze_holds_though_an_nmi_resumes),
+        cmocka_unit_test(a_change_ends_a_freeze),
+        cmocka_unit_test(a_stack_that_is_to_be_cleared_is_in_no_sample),
+        cmocka_unit_test(the_stack_records_for_running_sessions_alone),
         cmocka_unit_test(a_format_of_the_host_gets_the_branches),
         cmocka_unit_test(precise_samples_have_branches_too),
         cmocka_unit_test(branches_cost_what_the_page_says),
