@@ -20,6 +20,7 @@
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/engine/count.h"
+#include "core/engine/interrupt.h"
 #include "core/engine/meter.h"
 #include "core/engine/plan.h"
 #include "core/sample/precise_core.h"
@@ -195,7 +196,10 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
     records->has |= mine;
     for (; mine; mine &= mine - 1u)
         records->at[upmu_bits_lowest(mine)] = (uint16_t)at;
-    records->strange += !named && at >= records->looked;
+    if (named)
+        return;
+    mark_recorded(meter, counters_since(records, wanted, at)); /* one of them has lost its record */
+    records->strange += at >= records->looked;
 }
 
 /* Read the records of the buffer, and set records->looked.  Returns false where not all could be read. */
@@ -221,6 +225,26 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     return true;
 }
 
+/* Have records the groups that are asked for, of all that there are? */
+static bool has_groups(const struct upmu_pmu *pmu)
+{
+    return pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE;
+}
+
+/* How many bytes has a record with parts more than the shortest one? */
+static unsigned bytes_of_groups(const struct upmu_pmu *pmu)
+{
+    return has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+}
+
+/* May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on. */
+static bool is_full(const struct upmu_meter *meter)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+
+    return filled_bytes(records) + meter->pmu->record_bytes + 2u * bytes_of_groups(meter->pmu) > records->bytes;
+}
+
 /* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
 static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
 {
@@ -233,10 +257,12 @@ static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
             upmu_tally_record(tally, false);
     }
     records->has = 0;
-    if (read_buffer(meter, wanted))
+    if (!read_buffer(meter, wanted)) {
+        records->strange += records->looked != LOOKED_DAMAGED;
+        records->looked = LOOKED_DAMAGED;
+    } else if (!is_full(meter)) {
         return;
-    records->strange += records->looked != LOOKED_DAMAGED;
-    records->looked = LOOKED_DAMAGED;
+    }
     mark_recorded(meter, wanted & ~records->has);
 }
 
@@ -251,6 +277,12 @@ void upmu_records_interrupt(struct upmu_meter *meter)
     take_records(meter, meter->cpu->records.storing);
     if (!empty_buffer(meter, meter->precise))
         upmu_meter_fails(meter, meter->precise);
+}
+
+void upmu_records_switch(struct upmu_meter *meter)
+{
+    if (filled_bytes(&meter->cpu->records))
+        upmu_interrupt_raise(meter);
 }
 
 /* ---- Plans ---- */
@@ -434,19 +466,13 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
 
 /* ---- Begin and end ---- */
 
-/* Have records the groups that are asked for, of all that there are? */
-static bool has_groups(const struct upmu_pmu *pmu)
-{
-    return pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE;
-}
-
 /*
  * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
  * is room for what the longest record has more than the shortest.
  */
 static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
 {
-    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+    unsigned more = bytes_of_groups(pmu);
 
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
