@@ -111,22 +111,23 @@ static inline void upmu_features_mailed(struct upmu_cpu *cpu)
 }
 
 /*
- * Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one,
- * and records of the former one do not get its frame.
+ * Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one.
+ * Returns whether the end of the bracket is to take records of the former one, as an interrupt would: a later interrupt
+ * has the frame of the new thread.
  */
-static inline void upmu_features_switch(struct upmu_cpu *cpu, bool runs)
+static inline bool upmu_features_switch(struct upmu_cpu *cpu, bool runs)
 {
-#if UPMU_PRECISE
-    if (runs && cpu->meter.precise)
-        upmu_records_switch(&cpu->meter);
-#endif
 #if UPMU_BRANCH_SAMPLES
     if (!runs)
         cpu->branches.stale = 1;
     else if (upmu_features_branches(&cpu->meter))
         upmu_branch_samples_switch(&cpu->meter);
+#endif
+#if UPMU_PRECISE
+    return runs && cpu->meter.precise && upmu_records_wait(&cpu->meter);
 #else
     (void)cpu, (void)runs;
+    return false;
 #endif
 }
 

@@ -69,11 +69,8 @@ bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uin
 /* An interrupt has closed all precise counters: find which of them have a record, and let the buffer begin anew. */
 void upmu_records_interrupt(struct upmu_meter *meter);
 
-/*
- * Another thread runs from now on.  If the interrupt of a record is still to come, let the end of the bracket take the
- * record: that interrupt has the frame of the new thread.
- */
-void upmu_records_switch(struct upmu_meter *meter);
+/* Does the buffer of a CPU with precise events have records, of which the interrupt may still come? */
+bool upmu_records_wait(const struct upmu_meter *meter);
 
 /* A plan has closed the precise counters that leave: take their records, and let them store none any more. */
 void upmu_records_leave(struct upmu_meter *meter);

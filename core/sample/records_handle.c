@@ -20,7 +20,6 @@
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/engine/count.h"
-#include "core/engine/interrupt.h"
 #include "core/engine/meter.h"
 #include "core/engine/plan.h"
 #include "core/sample/precise_core.h"
@@ -279,10 +278,9 @@ void upmu_records_interrupt(struct upmu_meter *meter)
         upmu_meter_fails(meter, meter->precise);
 }
 
-void upmu_records_switch(struct upmu_meter *meter)
+bool upmu_records_wait(const struct upmu_meter *meter)
 {
-    if (filled_bytes(&meter->cpu->records))
-        upmu_interrupt_raise(meter);
+    return filled_bytes(&meter->cpu->records);
 }
 
 /* ---- Plans ---- */
