@@ -224,24 +224,16 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     return true;
 }
 
-/* Have records the groups that are asked for, of all that there are? */
-static bool has_groups(const struct upmu_pmu *pmu)
-{
-    return pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE;
-}
-
-/* How many bytes has a record with parts more than the shortest one? */
-static unsigned bytes_of_groups(const struct upmu_pmu *pmu)
-{
-    return has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
-}
-
-/* May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on. */
+/*
+ * May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on.  Behind
+ * the maximum there is room for what the longest record has more than the shortest: set_up_area().
+ */
 static bool is_full(const struct upmu_meter *meter)
 {
     const struct upmu_records *records = &meter->cpu->records;
+    uint64_t room = records->area[UPMU_AREA_MAXIMUM] - records->buffer_linear;
 
-    return filled_bytes(records) + meter->pmu->record_bytes + 2u * bytes_of_groups(meter->pmu) > records->bytes;
+    return filled_bytes(records) + meter->pmu->record_bytes + (records->bytes - room) > room;
 }
 
 /* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
@@ -464,13 +456,19 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
 
 /* ---- Begin and end ---- */
 
+/* Have records the groups that are asked for, of all that there are? */
+static bool has_groups(const struct upmu_pmu *pmu)
+{
+    return pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE;
+}
+
 /*
  * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
  * is room for what the longest record has more than the shortest.
  */
 static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
 {
-    unsigned more = bytes_of_groups(pmu);
+    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
 
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
