@@ -19,7 +19,8 @@
  * plan, before counters open       (drain) begin;
  *                                  (branches) begin
  * counter gets an event                               its former value is hidden
- * another thread runs              (branches) clear
+ * another thread runs              (branches) clear;
+ *                                  (drain) take
  * local call, at its end                              write
  * CPU comes, or wakes up           (wakes) set up     right to read unknown
  * registers may have changed       (drain) set up
@@ -139,30 +140,44 @@ static inline void upmu_features_mailed(struct upmu_cpu *cpu)
 #endif
 }
 
-/* Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one. */
-static inline void upmu_features_switch(struct upmu_cpu *cpu, bool runs)
+/*
+ * Another thread is about to run (`runs` false), or runs from now on: its samples get no branches of the former one.
+ * Returns whether the end of the bracket is to take records of the former one, as an interrupt would: a later interrupt
+ * has the frame of the new thread.
+ */
+static inline bool upmu_features_switch(struct upmu_cpu *cpu, bool runs)
 {
 #if UPMU_BRANCH_SAMPLES
     if (!runs)
         cpu->branches.stale = 1;
     else if (upmu_features_branches(&cpu->meter))
         upmu_branch_samples_switch(&cpu->meter);
+#endif
+#if UPMU_PRECISE
+    return runs && cpu->meter.precise && upmu_records_wait(&cpu->meter);
 #else
     (void)cpu, (void)runs;
+    return false;
 #endif
 }
 
 /*
- * The status register of an interrupt was read.  Returns whether it shows that hardware has stored samples into our
- * buffer.
+ * The status register of an interrupt was read.  If it shows that hardware has stored samples into our buffer, return
+ * the counters whose they may be; else 0.
  */
-static inline bool upmu_features_status(struct upmu_meter *meter, uint64_t status)
+static inline uint32_t upmu_features_status(struct upmu_meter *meter, uint64_t status)
 {
 #if UPMU_BRANCH_SAMPLES
     if (upmu_features_branches(meter))
         upmu_branch_samples_status(meter, status);
 #endif
-    return UPMU_PRECISE && (status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter);
+#if UPMU_PRECISE
+    if ((status & UPMU_STATUS_RECORDS) && upmu_records_ready(meter))
+        return meter->precise;
+#endif
+    (void)meter;
+    (void)status;
+    return 0;
 }
 
 /*

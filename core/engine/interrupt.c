@@ -50,6 +50,7 @@ struct pass {
     /* counters that a handler stopped in the bracket that reads its mail; the bracket may have started them again */
     uint32_t stopped;
     uint32_t passed;  /* sampling counters that were found past zero */
+    uint32_t recorded; /* counters that may have stored the precise records that the status shows */
     uint32_t due;     /* those of `passed` for which a sample is due */
     unsigned samples; /* number of IBS units that had a sample, plus 1 if the hardware has stored precise records */
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
@@ -388,7 +389,8 @@ static uint32_t read_status(struct pass *pass)
         pass->expected = true;
         return 0;
     }
-    pass->samples += upmu_features_status(meter, status);
+    pass->recorded = upmu_features_status(meter, status);
+    pass->samples += pass->recorded != 0;
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
@@ -483,10 +485,7 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
     return answer_pmi(pass, flagged);
 }
 
-/*
- * Return the mask of the sampling counters whose values show that they have passed zero.  `faults_pass`: also those
- * that cannot be read.
- */
+/* Return the sampling counters whose values have passed zero; with `faults_pass` also those that cannot be read. */
 static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 {
     uint32_t passed = 0;
@@ -552,12 +551,12 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     flagged &= ~known;
     if (!(pass->passed | flagged | pass->samples))
         pass->expected = pass->expected || is_expected(cpu, pass->now_ns);
-    if (pass->frame && pass->passed && !mail->has_frame) {
+    if (pass->frame && (pass->passed | pass->recorded) && !mail->has_frame) {
         mail->frame = *pass->frame;
         mail->frame.fp = 0; /* the mail is read later, when what these pointers lead to has changed */
         mail->frame.registers = NULL;
         mail->frame.register_mask = 0;
-        mail->framed = pass->passed;
+        mail->framed = pass->passed | pass->recorded;
         UPMU_BARRIER();
         mail->has_frame = 1;
     }

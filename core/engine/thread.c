@@ -290,9 +290,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->meter.live) {
-        upmu_features_switch(cpu, false);
+        (void)upmu_features_switch(cpu, false);
         exchange_threads(&cpu->meter, prev, next);
-        upmu_features_switch(cpu, true);
+        if (upmu_features_switch(cpu, true))
+            upmu_interrupt_raise(&cpu->meter);
     } else {
         if (cpu->meter.pmu) {
             /* the CPU sleeps: `unjoined` 1 lets a tick link the thread's sessions after the CPU has woken */

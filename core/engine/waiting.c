@@ -170,7 +170,7 @@ enum upmu_status upmu_waiting_try(struct upmu_meter *meter, struct upmu_session 
         return status;
     status = upmu_placing_pinned(meter, session);
     if (status != UPMU_OK)
-        return status == UPMU_ERR_UNSUPPORTED ? status : UPMU_ERR_DOES_NOT_FIT;
+        return status == UPMU_ERR_UNSUPPORTED || lacks_hook(status) ? status : UPMU_ERR_DOES_NOT_FIT;
     if (upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return UPMU_ERR_DOES_NOT_FIT;
     (void)clear_counters(meter, upmu_active(session)->counters, session_shares);

@@ -75,6 +75,9 @@ bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uin
 /* An interrupt has closed all precise counters: find which of them have a record, and let the buffer begin anew. */
 void upmu_records_interrupt(struct upmu_meter *meter);
 
+/* Does the buffer of a CPU with precise events have records, of which the interrupt may still come? */
+bool upmu_records_wait(const struct upmu_meter *meter);
+
 /* A plan has closed the precise counters that leave: take their records, and let them store none any more. */
 void upmu_records_leave(struct upmu_meter *meter);
 

@@ -202,7 +202,10 @@ static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits
 #endif
     for (; mine; mine &= mine - 1u)
         records->at[upmu_bits_lowest(mine)] = (uint16_t)at;
-    records->strange += !named && at >= records->looked;
+    if (named)
+        return;
+    mark_recorded(meter, counters_since(records, wanted, at)); /* one of them has lost its record */
+    records->strange += at >= records->looked;
 }
 
 /* Read the records of the buffer, and set records->looked.  Returns false where not all could be read. */
@@ -228,6 +231,18 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     return true;
 }
 
+/*
+ * May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on.  Behind
+ * the maximum there is room for what the longest record has more than the shortest: set_up_area().
+ */
+static bool is_full(const struct upmu_meter *meter)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+    uint64_t room = records->area[UPMU_AREA_MAXIMUM] - records->buffer_linear;
+
+    return filled_bytes(records) + meter->pmu->record_bytes + (records->bytes - room) > room;
+}
+
 /* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
 static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
 {
@@ -240,10 +255,12 @@ static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
             upmu_tally_record(tally, false);
     }
     records->has = 0;
-    if (read_buffer(meter, wanted))
+    if (!read_buffer(meter, wanted)) {
+        records->strange += records->looked != LOOKED_DAMAGED;
+        records->looked = LOOKED_DAMAGED;
+    } else if (!is_full(meter)) {
         return;
-    records->strange += records->looked != LOOKED_DAMAGED;
-    records->looked = LOOKED_DAMAGED;
+    }
     mark_recorded(meter, wanted & ~records->has);
 }
 
@@ -258,6 +275,11 @@ void upmu_records_interrupt(struct upmu_meter *meter)
     take_records(meter, meter->cpu->records.storing);
     if (!empty_buffer(meter, meter->precise))
         upmu_meter_fails(meter, meter->precise);
+}
+
+bool upmu_records_wait(const struct upmu_meter *meter)
+{
+    return filled_bytes(&meter->cpu->records);
 }
 
 /* ---- Plans ---- */

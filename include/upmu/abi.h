@@ -255,7 +255,8 @@ enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const s
 
 /*
  * Remove all events of a set.  The set stays in the chain, with its number, flags and times.  If the events named a
- * world (upmu/world.h), the session keeps that world.
+ * world (upmu/world.h), or sampled precisely (then it is that of the host), the session keeps that world;
+ * upmu_session_world() changes it.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE (not detached, or a set of no session).
  * Context: any.

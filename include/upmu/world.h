@@ -20,7 +20,8 @@ extern "C" {
 /*
  * Choose the world in which a detached session counts, for all its sets; after upmu_session_init() it counts in both.
  * The attributes `guest` and `host` of an event do the same where the PMU has no bits for them (docs/EVENTS.md).  Then
- * all events of the session must have the same attribute, and this call may only name that world.
+ * all events of the session must have the same attribute, and this call may only name that world.  A precise event sets
+ * the world of the host, which stays when the event is removed.
  *
  * A session of a thread with world GUEST yields: if a session of the CPU that does not share is started and finds no
  * place, the thread's session leaves its counters to it, and waits if no other counters are left.

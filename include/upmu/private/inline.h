@@ -39,6 +39,9 @@ enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *pr
 
     if (UPMU_USER_PAGES)
         monitored |= prev->reads | next->reads;
+#if UPMU_PRECISE
+    monitored |= cpu->meter.precise; /* no thread's record gets the frame of another */
+#endif
 #if UPMU_BRANCH_SAMPLES
     monitored |= cpu->meter.branches; /* no thread's branches get into another's samples */
 #endif

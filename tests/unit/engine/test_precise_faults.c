@@ -51,8 +51,8 @@ static void run(uint64_t instructions)
 {
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = instructions,
                                                         .cycles = 2 * instructions,
-                                                        .other = {{.count = instructions, .event = 0xc0, .umask = 1},
-                                                                  {.count = instructions, .event = 0xd0, .umask = 0x81}},
+                                                        .other = {{instructions, .event = 0xc0, .umask = 1},
+                                                                  {instructions, .event = 0xd0, .umask = 0x81}},
                                                         .ip = CODE,
                                                         .ip_step = 4});
 }
@@ -94,7 +94,7 @@ static void prepare(unsigned m)
     host_threads(&host, 2);
     assert_int_equal(give(), UPMU_OK, m);
     for (unsigned i = 0; i < 5; i++)
-        host_add(&host, i, (i & 2) ? models[m].ordinary[i & 1] : models[m].precise[i & 1], i == 1 ? 3 * PERIOD : PERIOD);
+        host_add(&host, i, i & 2 ? models[m].ordinary[i & 1] : models[m].precise[i & 1], i == 1 ? 3 * PERIOD : PERIOD);
     assert_int_equal(upmu_session_attach_thread(&host.sessions[0], &host.threads[0], NULL), UPMU_OK);
     for (unsigned i = 1; i < 5; i++)
         assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK, i);

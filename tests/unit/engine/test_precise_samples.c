@@ -4,6 +4,7 @@
  * instruction that had its event, counts are those of a session without samples, and a record belongs to the session
  * and thread whose event it was.  The hardware never stores outside of the memory, nor after it was taken back.
  */
+#include <upmu/abi.h>
 #include <upmu/branches.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
@@ -1138,6 +1139,51 @@ static void a_wait_without_memory_leaves_a_tick_to_others(void **state)
     end_without_memory();
 }
 
+/* All counters are of sharing sessions: a start says all the same that the CPU has no memory, and displaces none. */
+static void a_start_without_memory_says_so_beside_sharing_sessions(void **state)
+{
+    (void)state;
+    come_without_memory(false);
+    for (unsigned i = 1; i < 3; i++)
+        host_share(&host, i, 1, "branches,branch-misses");
+    host_share(&host, 3, 1, "instructions,cycles,ref-cycles");
+    upmu_sim_switch_cpu(&host.sim, 1);
+    give(1);
+    host_add(&host, 5, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+    host_attach(&host, 5, 1);
+    assert_int_equal(upmu_cpu_use_records(&host.cpu[1], NULL, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[5]), UPMU_ERR_HOOK_MISSING);
+    assert_string_equal(host.sessions[5].why.word, "upmu_cpu_use_records");
+    for (unsigned i = 1; i < 4; i++)
+        assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING, i);
+    end_without_memory();
+}
+
+/*
+ * A precise event lets its session count in the host alone, and the session keeps that when the event is removed, as it
+ * keeps a world that an event names (upmu/abi.h).  The host may choose again.
+ */
+static void a_session_keeps_the_world_of_a_precise_event(void **state)
+{
+    (void)state;
+    set_up("skylake");
+    host_add(&host, 0, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
+    assert_int_equal(upmu_session_world(&host.session, UPMU_WORLD_BOTH), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_set_clear(&host.session.set), UPMU_OK);
+    assert_int_equal(host.session.world, UPMU_WORLD_HOST);
+    assert_int_equal(upmu_session_world(&host.session, UPMU_WORLD_BOTH), UPMU_OK);
+    host_add(&host, 0, "instructions", 0);
+    host_attach(&host, 0, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_enter_guest(&host.cpu[0]), UPMU_OK);
+    host.sim.cpu[0].guest = true;
+    run_at(0x1000, 5000);
+    host.sim.cpu[0].guest = false;
+    assert_int_equal(upmu_cpu_leave_guest(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 5000);
+    finish();
+}
+
 /* ---- What the simulated host has shown ---- */
 
 static enum upmu_pmi answer_to_another(void)
@@ -1473,6 +1519,8 @@ int main(void)
         cmocka_unit_test(a_wait_without_memory_leaves_a_switch_to_others),
         cmocka_unit_test(a_change_that_loses_the_memory_is_an_error),
         cmocka_unit_test(a_change_that_loses_the_memory_lets_threads_wait),
+        cmocka_unit_test(a_start_without_memory_says_so_beside_sharing_sessions),
+        cmocka_unit_test(a_session_keeps_the_world_of_a_precise_event),
         cmocka_unit_test(records_of_before_take_no_interrupt),
         cmocka_unit_test(a_throttled_event_says_what_it_loses),
         cmocka_unit_test(a_counter_that_waits_for_its_record_is_left_alone),
