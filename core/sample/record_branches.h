@@ -43,7 +43,7 @@ static inline void upmu_record_branches_found(struct upmu_records *records, uint
     records->outdated = at < records->restarted ? records->outdated | counters : records->outdated & ~counters;
 }
 
-/* The area was set up, and the register written without the group of branches. */
+/* The area is set up, and the register is about to be written without the group of branches. */
 static inline void upmu_record_branches_begin(struct upmu_records *records)
 {
     records->grown = UPMU_RECORD_SHORT;
