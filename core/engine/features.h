@@ -59,14 +59,14 @@ static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struc
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
 }
 
-/* A plan that is not plain is made, and nothing is closed yet: records of precise events may need branches by it. */
-static inline void upmu_features_planned(struct upmu_meter *meter)
+/* A plan that is not plain is made.  Must sessions whose counters store records leave and come again by it? */
+static inline bool upmu_features_regroup(const struct upmu_meter *meter)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (meter->precise)
-        upmu_record_branches_plan(meter);
+    return meter->precise && upmu_record_branches_lack(meter);
 #else
     (void)meter;
+    return false;
 #endif
 }
 

@@ -119,3 +119,21 @@ bool upmu_plan_again(struct upmu_meter *meter)
             return false;
     return true;
 }
+
+#if UPMU_BRANCH_SAMPLES
+
+void upmu_plan_regroup(struct upmu_meter *meter)
+{
+    struct upmu_plan *plan = &meter->plan;
+    uint32_t rest = meter->precise & meter->running & ~plan->leave;
+    struct upmu_session *session;
+
+    while (plan->outs < UPMU_PARTS && plan->ins < UPMU_PARTS &&
+           (session = upmu_meter_next_running(meter, &rest)) != NULL) {
+        (void)upmu_plan_out(meter, session);
+        (void)upmu_plan_in(meter, session, upmu_active(session));
+        plan->regroups = 1;
+    }
+}
+
+#endif

@@ -96,6 +96,20 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
  */
 bool upmu_plan_again(struct upmu_meter *meter);
 
+/*
+ * Plan the running sessions whose counters store precise records out and in again, except those that already leave:
+ * what records have changes while no counter stores any.  Where the plan has no room for all, the records stay as they
+ * are.
+ */
+#if UPMU_BRANCH_SAMPLES
+void upmu_plan_regroup(struct upmu_meter *meter);
+#else
+static inline void upmu_plan_regroup(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+#endif
+
 /* Note in meter->failed that a register of these counters has faulted: upmu_reconcile_repair() stops their sessions. */
 static inline void upmu_meter_fails(struct upmu_meter *meter, uint32_t counters)
 {

@@ -8,7 +8,6 @@
 
 #include "core/hw/backend.h"
 #include "core/engine/session_core.h"
-#include "core/sample/branch_samples.h"
 
 /* Bits of upmu_program.flags.  Each tells something of the events of the set. */
 /*
@@ -37,9 +36,13 @@ bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu
 static inline unsigned upmu_program_records(const struct upmu_set *set, unsigned index)
 {
 #if UPMU_PRECISE
+    bool parts = set->sampling[index].parts;
+
+#if UPMU_BRANCH_SAMPLES
+    parts = parts || set->session->branches;
+#endif
     if (set->tally[index].precise)
-        return UPMU_RENDER_RECORDS |
-               (set->sampling[index].parts || upmu_session_wants_branches(set->session) ? UPMU_RENDER_PARTS : 0);
+        return UPMU_RENDER_RECORDS | (parts ? UPMU_RENDER_PARTS : 0);
 #else
     (void)set, (void)index;
 #endif

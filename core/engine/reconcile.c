@@ -321,8 +321,8 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, plan->come);
         plan->sequence = 0;
     }
-    if (__builtin_expect(plan->odd, 0))
-        upmu_features_planned(meter);
+    if (__builtin_expect(plan->odd, 0) && upmu_features_regroup(meter))
+        upmu_plan_regroup(meter);
     plan->carried = plan->based = plan->counted_out & plan->counted_in & ~plan->changed;
     plan->written = plan->sampled_in;
     plan->begun = plan->changed;

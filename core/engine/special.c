@@ -427,14 +427,13 @@ static void take_rest(struct upmu_meter *meter, struct upmu_session *session, st
 /* Did the event's counter stand in the plan, though its session runs on: was everything stopped, or its records? */
 static inline bool is_stopped_for_others(const struct upmu_plan *plan, const struct upmu_tally *tally)
 {
-    bool stopped = UPMU_PRELUDES && plan->sequence;
-
 #if UPMU_BRANCH_SAMPLES
-    stopped = stopped || (plan->regroups && !(tally->counters & plan->carried));
+    if (plan->regroups && !(tally->counters & plan->carried))
+        return true;
 #else
     (void)tally;
 #endif
-    return stopped;
+    return UPMU_PRELUDES && plan->sequence;
 }
 
 void upmu_special_opened(struct upmu_meter *meter)

@@ -125,7 +125,7 @@ static void start_samples(struct upmu_meter *meter, uint32_t record)
         if (upmu_branch_stack_release(bank) &&
             (is_in_guest(meter) || unit->readers || upmu_branch_stack_go_on(meter->cpu, stack))) {
             UPMU_BARRIER();
-            upmu_record_branches_restart(meter);
+            upmu_record_branches_restart(&meter->cpu->records);
             if (!meter->cpu->mail.pending)
                 unit->taken = BRANCHES_UNREAD;
             return;

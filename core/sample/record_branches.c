@@ -12,7 +12,6 @@
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
 #include "core/engine/meter.h"
-#include "core/engine/plan.h"
 #include "core/engine/program.h"
 #include "core/sample/branch_samples.h"
 
@@ -46,23 +45,14 @@ static bool needs_group(const struct upmu_set *set)
 
 /* ---- Plans ---- */
 
-void upmu_record_branches_plan(struct upmu_meter *meter)
+bool upmu_record_branches_lack(const struct upmu_meter *meter)
 {
-    struct upmu_plan *plan = &meter->plan;
-    uint32_t rest = meter->precise & meter->running & ~plan->leave;
-    struct upmu_session *session;
+    const struct upmu_plan *plan = &meter->plan;
     bool needed = false;
 
     for (unsigned part = 0; part < plan->ins; part++)
         needed = needed || needs_group(plan->set[part]);
-    if (!needed || meter->cpu->records.grown == UPMU_RECORD_GROWN || !upmu_record_branches_bytes(meter))
-        return;
-    while (plan->outs < UPMU_PARTS && plan->ins < UPMU_PARTS &&
-           (session = upmu_meter_next_running(meter, &rest)) != NULL) {
-        (void)upmu_plan_out(meter, session);
-        (void)upmu_plan_in(meter, session, upmu_active(session));
-        plan->regroups = 1;
-    }
+    return needed && meter->cpu->records.grown != UPMU_RECORD_GROWN && upmu_record_branches_bytes(meter);
 }
 
 void upmu_record_branches_come(struct upmu_meter *meter)
@@ -88,17 +78,6 @@ void upmu_record_branches_come(struct upmu_meter *meter)
 }
 
 /* ---- Samples ---- */
-
-void upmu_record_branches_restart(struct upmu_meter *meter)
-{
-    struct upmu_records *records = &meter->cpu->records;
-    uint64_t filled;
-
-    if (!records->area)
-        return;
-    filled = records->area[UPMU_AREA_INDEX] - records->buffer_linear;
-    records->restarted = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
-}
 
 /* Decode the entries of a record that `record` wants into `out`, the newest first.  Returns their number. */
 static unsigned decode_entries(const struct upmu_meter *meter, const struct upmu_precise *precise, uint32_t record,

@@ -25,17 +25,21 @@ enum upmu_record_group {
 unsigned upmu_record_branches_bytes(const struct upmu_meter *meter);
 
 /*
- * A plan is made, and nothing is closed yet.  If a session that comes needs the group of branches in its records, and
- * the register lacks it, plan all sessions whose counters store records out and in again: the register is written while
- * no counter stores records.  Where the plan has no room for that, records stay as they are.
+ * A plan is made.  Does a session that comes need the group of branches in its records, and has the register to be
+ * written for it?  Then no counter may store records at the plan.
  */
-void upmu_record_branches_plan(struct upmu_meter *meter);
+bool upmu_record_branches_lack(const struct upmu_meter *meter);
 
 /* No counter stores records, and the buffer is empty: let records have branches if a running session needs them. */
 void upmu_record_branches_come(struct upmu_meter *meter);
 
 /* The branch stack was cleared: records that are in the buffer by now have branches of before. */
-void upmu_record_branches_restart(struct upmu_meter *meter);
+static inline void upmu_record_branches_restart(struct upmu_records *records)
+{
+    uint64_t filled = records->area ? records->area[UPMU_AREA_INDEX] - records->buffer_linear : 0;
+
+    records->restarted = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
+}
 
 /* A look has found the records of these counters at place `at`: note whether their branches are of before a restart. */
 static inline void upmu_record_branches_found(struct upmu_records *records, uint32_t counters, unsigned at)
@@ -43,7 +47,7 @@ static inline void upmu_record_branches_found(struct upmu_records *records, uint
     records->outdated = at < records->restarted ? records->outdated | counters : records->outdated & ~counters;
 }
 
-/* The area was set up, and the register written without the group of branches. */
+/* The area is set up, and the register is about to be written without the group of branches. */
 static inline void upmu_record_branches_begin(struct upmu_records *records)
 {
     records->grown = UPMU_RECORD_SHORT;

@@ -482,15 +482,10 @@ static bool has_groups(const struct upmu_pmu *pmu)
  * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
  * is room for what the longest record has more than the shortest.
  */
-static void set_up_area(struct upmu_meter *meter)
+static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
 {
-    struct upmu_records *records = &meter->cpu->records;
-    unsigned more = has_groups(meter->pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
 
-#if UPMU_BRANCH_SAMPLES
-    more += upmu_record_branches_bytes(meter);
-    upmu_record_branches_begin(records);
-#endif
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
     records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
@@ -546,7 +541,11 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
      */
     if (!upmu_bank_command(bank, meter->pmu->ack_row, UPMU_STATUS_RECORDS))
         return UPMU_ERR_PORT;
-    set_up_area(meter);
+    set_up_area(records, meter->pmu);
+#if UPMU_BRANCH_SAMPLES
+    records->area[UPMU_AREA_MAXIMUM] -= upmu_record_branches_bytes(meter);
+    upmu_record_branches_begin(records);
+#endif
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = records->looked = 0;
     records->ours = 1;

@@ -3,11 +3,13 @@
  * Fuzzing: any bytes as records of precise samples, one behind the other, of any format.  A record is read if, and only
  * if, its sizes agree as the published layouts say, worked out here without the library; the books of a buffer agree:
  * records, bytes and parts.  Nothing outside of the buffer is read: it is memory of its exact size, for sanitizers.
+ * A sample that is made of a record has those of its branches that the session wants, up to the first empty one.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/sample/precise_core.h"
+#include "core/sample/record_branches.h"
 #include "tests/fuzz/fuzz.h"
 
 #define RETIRE (UINT64_C(1) << 17)
@@ -177,11 +179,46 @@ static void read_all(const struct upmu_precise *record, struct books *books)
     books->records++;
 }
 
+#define KERNEL_FROM (UINT64_C(1) << 63)
+
+/* Make a sample of a record, for a session that wants the branches in `wanted` and hides the kernel, or does not. */
+static void sample_branches(const struct upmu_precise *record, uint32_t wanted, bool hides)
+{
+    static struct upmu_cpu cpu;
+    static struct upmu_session session;
+    static const struct upmu_pmu pmu = {.branch_format = UPMU_BRANCH_FORMAT_INFO, .branch_depth = 32};
+    struct upmu_overflow overflow = {.session = &session, .cpu = &cpu, .branches = 99};
+    uint32_t shown = hides ? wanted & ~(uint32_t)UPMU_BRANCH_KERNEL : wanted;
+    unsigned count = 0;
+
+    cpu.meter.cpu = &cpu;
+    cpu.meter.pmu = &pmu;
+    cpu.meter.branches = (uint16_t)shown;
+    cpu.records.grown = UPMU_RECORD_GROWN;
+    cpu.branches.kernel_from = KERNEL_FROM;
+    session.branches = (uint16_t)wanted;
+    session.hides_kernel = hides;
+    upmu_record_branches_take(&overflow, record, 0);
+    for (unsigned i = 0; i < record->branch_count && word_of(record->branches, i * 24u); i++) {
+        uint64_t from = word_of(record->branches, i * 24u), to = word_of(record->branches, i * 24u + 8u);
+        bool kernel = from >= KERNEL_FROM || to >= KERNEL_FROM;
+
+        if (!(shown & (kernel ? UPMU_BRANCH_KERNEL : UPMU_BRANCH_USER)))
+            continue;
+        FUZZ_CHECK(count < overflow.branches && overflow.branch[count].from == from && overflow.branch[count].to == to,
+                   "branch %u of a sample of %u is not entry %u", count, overflow.branches, i);
+        count++;
+    }
+    FUZZ_CHECK(overflow.branches == (shown & (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL) ? count : 0),
+               "%u branches in a sample, not %u", overflow.branches, count);
+    FUZZ_CHECK(!(overflow.parts & UPMU_PART_BRANCHES) == !(record->branches && shown), "the part without its branches");
+}
+
 static void run(const uint8_t *bytes, size_t length)
 {
     struct fuzz_bytes input = {bytes, bytes + length};
-    unsigned format = fuzz_u8(&input) & 15u;
-    uint64_t capabilities = (uint64_t)format << 8 | (fuzz_u8(&input) & 1u ? RETIRE : 0);
+    unsigned format = fuzz_u8(&input) & 15u, choice = fuzz_u8(&input);
+    uint64_t capabilities = (uint64_t)format << 8 | (choice & 1u ? RETIRE : 0);
     size_t left = (size_t)(input.end - input.at), at = 0;
     uint8_t *memory = malloc(left + 1u);
     struct books ours = {0, 0, 0, 0, 0}, theirs = ours;
@@ -208,6 +245,7 @@ static void run(const uint8_t *bytes, size_t length)
         FUZZ_CHECK(record.bytes == size, "format %u: %u bytes, not %u", format, record.bytes, (unsigned)size);
         FUZZ_CHECK(record.parts & UPMU_PART_RETIRE || !record.retire, "a latency without the part");
         read_all(&record, &theirs);
+        sample_branches(&record, choice >> 1 & (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL), choice & 0x80u);
         at += size;
     }
     FUZZ_CHECK(!memcmp(&ours, &theirs, sizeof ours), "books: %u %u %u %u %u and %u %u %u %u %u", ours.records,

@@ -397,7 +397,7 @@ struct upmu_records {
     volatile uint8_t ours;     /* 1: registers of the CPU may have the address of the memory */
 #if UPMU_BRANCH_SAMPLES
     uint8_t grown;             /* enum upmu_record_group: have records with groups the branches, too? */
-    uint16_t restarted;        /* place, in words, before which the branches of records are of another thread or filter */
+    uint16_t restarted;        /* place, in words, before which records have branches of another thread or filter */
     uint32_t outdated;         /* mask: counters in `has` whose records have such branches */
 #endif
     uint16_t looked;           /* words of the buffer whose records a look has counted in `shared` and `strange` */

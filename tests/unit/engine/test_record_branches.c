@@ -305,7 +305,7 @@ static void little_memory_has_no_room_for_branches(void **state)
     }
 }
 
-/* Catches: a register that is written while counters store records, a session that is not loaded again, a lost count. */
+/* Catches: a register that is written while counters store records, a session that is not loaded again. */
 static void a_session_with_branches_comes_to_others(void **state)
 {
     (void)state;
