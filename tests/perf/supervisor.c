@@ -11,9 +11,9 @@
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
- * each one that programs executed; SUPERVISOR_FAST: programs run freely (supervisor_fast.h). Each descriptor is a
- * memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps of it is the
- * ring of the event.
+ * each one that programs executed; SUPERVISOR_FAST: programs run freely, and with SUPERVISOR_TSC their time is that
+ * of this machine's TSC (supervisor_fast.h). Each descriptor is a memory file of the program's, so that dup, fork and
+ * close stay the kernel's, and what a program maps of it is the ring of the event.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -864,6 +864,8 @@ int main(int count, char **words)
         die(log);
     if (truth && !(truth_file = fopen(truth, "w")))
         die(truth);
+    if (getenv("SUPERVISOR_TSC"))
+        fast_use_tsc();
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
         upmu_perf_files(&perf_kernel.perf, file_write);
