@@ -473,14 +473,15 @@ void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_fram
 
 /*
  * Count an occurrence of `note`, as upmu_perf_note() does, and let events that count it with a period take samples of
- * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  Set
- * `frames_of_notes`; without it page faults and migrations are refused with a period.
+ * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  `address`: of a
+ * fault, what was accessed (ADDR of its samples); of others 0.  Set `frames_of_notes`; without it page faults and
+ * migrations are refused with a period.
  *
  * The call is one of those that are made one at a time.
  * Context: local, on that CPU, which runs the task.
  */
 void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
-                          const struct upmu_frame *frame);
+                          uint64_t address, const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

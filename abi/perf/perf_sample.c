@@ -249,13 +249,14 @@ static void put_branches(struct upmu_perf_record *record, const struct upmu_over
 
 /* ---- What the record of a precise event says; of an ordinary one nothing is known ---- */
 
+/* A sample that no overflow takes has the address of its note as `sp`: the stack pointer is in its frame. */
 static uint64_t sampled_address(const struct upmu_overflow *overflow)
 {
+    if (!overflow->set)
+        return overflow->sp;
 #if UPMU_PRECISE
     if (overflow->flags & UPMU_SAMPLE_PRECISE && overflow->parts & UPMU_PART_ADDRESS)
         return overflow->address;
-#else
-    (void)overflow;
 #endif
     return 0;
 }
