@@ -15,7 +15,10 @@
     (UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_TID | UPMU_PERF_SAMPLE_TIME | UPMU_PERF_SAMPLE_ADDR |                      \
      UPMU_PERF_SAMPLE_ID | UPMU_PERF_SAMPLE_CPU | UPMU_PERF_SAMPLE_PERIOD | UPMU_PERF_SAMPLE_STREAM_ID |               \
      UPMU_PERF_SAMPLE_WEIGHT | UPMU_PERF_SAMPLE_DATA_SRC | UPMU_PERF_SAMPLE_IDENTIFIER |                               \
-     UPMU_PERF_SAMPLE_TRANSACTION | UPMU_PERF_SAMPLE_WEIGHT_STRUCT)
+     UPMU_PERF_SAMPLE_TRANSACTION | UPMU_PERF_SAMPLE_WEIGHT_STRUCT | UPMU_PERF_SAMPLE_RAW)
+
+/* RAW where an event has no raw data: the size, and as many bytes of 0 (perf_event_open(2)). */
+#define NO_RAW UINT64_C(4)
 
 /* The word of DATA_SRC where nothing is known of an access: each of its parts says so (perf_event_open(2)). */
 #define NO_DATA_SRC UINT64_C(0x1e05080021)
@@ -366,6 +369,8 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         put_read(&record, overflow, event);
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
+    if (parts & UPMU_PERF_SAMPLE_RAW)
+        upmu_perf_record_word(&record, NO_RAW);
     if (parts & UPMU_PERF_SAMPLE_BRANCH_STACK)
         put_branches(&record, overflow);
     upmu_perf_state_user(&record, &state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
- * executes an instruction, two cycles and a fifth of a branch for each ns of CPU time that a thread has taken since its
- * last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
+ * executes an instruction, two cycles, a fifth of a branch and a twentieth of a call for each ns of CPU time that a
+ * thread has taken since its last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
  * second.
  */
 #ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
@@ -115,9 +115,11 @@ static void fast_execute(struct task *task)
                                                                .cycles = 2 * ns,
                                                                .ref_cycles = 2 * ns,
                                                                .branches = ns / 5,
+                                                               .other = {{ns / 20, .event = 0xc4, .umask = 2}},
                                                                .user = true,
                                                                .ip = registers.rip,
-                                                               .sp = registers.rsp});
+                                                               .sp = registers.rsp,
+                                                               .registers = lends_registers(&registers)});
     task->instructions += ns;
     /* A tick writes the pages of events: one at each emulated RDPMC would let its reader begin anew for ever. */
     if (ticks)

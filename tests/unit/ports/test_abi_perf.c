@@ -36,7 +36,6 @@ static const struct difference {
     unsigned by_administrator, by_user; /* how many of the recorded requests it explains */
     const char *reason;
 } differences[] = {
-    {UPMU_PERF_SAMPLE_RAW, 2, 0, "RAW: no event of this layer has raw data"},
     {UPMU_PERF_SAMPLE_PHYS_ADDR, 2, 0, "PHYS_ADDR: no hook translates an address in an interrupt"},
     {UINT64_C(1) << 20, 2, 0, "AUX: there are no traces beside the samples"},
     {UINT64_C(3) << 22, 5, 4, "DATA_PAGE_SIZE, CODE_PAGE_SIZE: no hook walks page tables in an interrupt"},

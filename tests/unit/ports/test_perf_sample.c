@@ -53,7 +53,7 @@ static void a_sample_has_the_words_that_were_asked_for(void **state)
     map(file, 0);
     upmu_sim_advance_ns(&perf_host.host.sim, 5000);
     run_task(0, 100);
-    take_sample_of(0, 13);
+    take_sample_of(0, 14);
     assert_int_equal(record.misc, UPMU_PERF_MISC_KERNEL);
     assert_int_equal(record.word[0], 1);                         /* IDENTIFIER */
     assert_int_equal(record.word[1], 0x1064);                    /* IP */
@@ -64,12 +64,13 @@ static void a_sample_has_the_words_that_were_asked_for(void **state)
     assert_int_equal(record.word[6], 1);                         /* STREAM_ID */
     assert_int_equal(record.word[7], 0);                         /* CPU */
     assert_int_equal(record.word[8], 100);                       /* PERIOD */
-    assert_int_equal(record.word[9], 0);                         /* WEIGHT_STRUCT */
-    assert_int_equal(record.word[10], NO_DATA_SRC);              /* DATA_SRC */
-    assert_int_equal(record.word[11], 0);                        /* TRANSACTION */
+    assert_int_equal(record.word[9], 4);                         /* RAW: 4 bytes of 0 */
+    assert_int_equal(record.word[10], 0);                        /* WEIGHT_STRUCT */
+    assert_int_equal(record.word[11], NO_DATA_SRC);              /* DATA_SRC */
+    assert_int_equal(record.word[12], 0);                        /* TRANSACTION */
     perf_switch(1, 0);
     perf_work(1, true, 100);
-    take_sample_of(0, 13);
+    take_sample_of(0, 14);
     assert_int_equal(record.word[7], 1);
     perf_switch(1, 3);
     for (unsigned bit = 0; bit < 25; bit++) {
