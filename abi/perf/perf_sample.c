@@ -46,6 +46,9 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
         return 0; /* these never happen */
     if ((attr->type == UPMU_PERF_TYPE_SOFTWARE || !upmu_machine_has_pmi(perf->machine)) && !polled_samples(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
+    /* The signal must reach the program before its next instruction, with the event's sig_data: no hook does that. */
+    if (attr->flags & UPMU_PERF_SIGTRAP)
+        return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & ~(known | (upmu_machine_has_pmi(perf->machine) ? UPMU_PERF_SAMPLE_BRANCH_STACK : 0)) ||
         upmu_perf_state_check(perf, attr))
         return -UPMU_PERF_EOPNOTSUPP;
