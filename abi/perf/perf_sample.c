@@ -208,8 +208,6 @@ static unsigned chain_find(const struct upmu_overflow *overflow, const struct up
 
     if (event->attr.flags & (user ? UPMU_PERF_EXCLUDE_CALLERS_USER : UPMU_PERF_EXCLUDE_CALLERS_KERNEL))
         return 0;
-    if (event->attr.callers < 2u)
-        return 2u;
     if (!overflow->set)
         return 2u + callers_of_tick(event->perf->callers, overflow->frame, callers, event->attr.callers - 1u);
     return 2u + upmu_overflow_callers(overflow, callers, event->attr.callers - 1u);

@@ -165,6 +165,8 @@ static void clocks_are_sampled_by_ticks(void **state)
         assert_int_equal(record.misc, UPMU_PERF_MISC_USER);
         assert_int_equal(record.word[0], 0x4711);
         assert_int_equal(record.word[1], 2500);
+        tick(&user_frame);
+        assert_false(take(0)); /* the periods that it passed are over */
         assert_false(take(1)); /* the task has not run */
         perf_switch(0, 0);
         upmu_sim_advance_ns(&perf_host.host.sim, 600);
