@@ -473,8 +473,8 @@ void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_fram
 
 /*
  * Count an occurrence of `note`, as upmu_perf_note() does, and let events that count it with a period take samples of
- * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  `address`: of a
- * fault, what was accessed (ADDR of its samples); of others 0.  Set `frames_of_notes`; without it page faults and
+ * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  `address`: of
+ * a fault, what was accessed (ADDR of its samples); of others 0.  Set `frames_of_notes`; without it page faults and
  * migrations are refused with a period.
  *
  * The call is one of those that are made one at a time.

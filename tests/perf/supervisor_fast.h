@@ -2,8 +2,8 @@
 /*
  * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
  * executes an instruction, two cycles, a fifth of a branch and a twentieth of a call for each ns of CPU time that a
- * thread has taken since its last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
- * second.
+ * thread has taken since its last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is
+ * looked at, and a thousand times a second.
  */
 #ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
 #define UPMU_TESTS_PERF_SUPERVISOR_FAST_H

@@ -389,8 +389,9 @@ static void fields_of_files(uint64_t mask[3])
 }
 
 /*
- * Bits that have no field, and are not refused: the overflow bit and the enable bit of a select, which are ignored; a bit
- * that the filters of Knights Landing always have, and a second bit that enables them; a bit above Linux's event codes.
+ * Bits that have no field, and are not refused: the overflow bit and the enable bit of a select, which are ignored; a
+ * bit that the filters of Knights Landing always have, and a second bit that enables them; a bit above Linux's event
+ * codes.
  */
 static bool is_without_field(const struct upmu_unit_type *type, unsigned word, unsigned bit)
 {
