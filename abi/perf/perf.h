@@ -88,6 +88,16 @@ struct upmu_perf_cpu {
 #define UPMU_PERF_WAKE_OVERFLOW (1u << 1)
 #define UPMU_PERF_WAKE_LIMIT (1u << 2)
 
+/*
+ * How the TSC tells the time: clock_ns() is zero_ns + cycles * mult, shifted right by `shift`, on each CPU.
+ * upmu_perf_tsc_set() fills the structure in.  `mult` 0: the TSC does not tell the time.
+ */
+struct upmu_perf_tsc {
+    uint64_t zero_ns;
+    uint32_t mult;
+    uint16_t shift; /* less than 32 */
+};
+
 /* The host's part.  Set all fields to 0, then fill in those before the private ones. */
 struct upmu_perf {
     struct upmu_machine *machine;
@@ -99,6 +109,11 @@ struct upmu_perf {
     uint32_t most_events; /* most events that are open at the same time; 0: no limit */
     bool frames_of_notes; /* upmu_perf_note_frame() is called in the place of upmu_perf_note() */
     uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
+    /*
+     * The clock of clock_ns(), if that is made from the TSC: pages that programs map tell it (cap_user_time), and perf
+     * relates times of records to the TSC.  The TSC must count at one rate, on all CPUs the same.
+     */
+    struct upmu_perf_tsc tsc;
     /*
      * The units outside the cores that programs may count: an array of open units, or NULL.  A type of PMU is the place
      * of its first unit in the array, so units may only be added, at the end.  A unit that is closed while an event
@@ -273,6 +288,20 @@ struct upmu_perf_event {
 };
 
 /*
+ * Find `mult`, `shift` and `zero_ns` for a TSC of `khz` cycles in a ms, which was `cycles` when the clock was `ns`.
+ * With `khz` 0 the TSC does not tell the time.  Context: any.
+ */
+void upmu_perf_tsc_set(struct upmu_perf_tsc *tsc, uint32_t khz, uint64_t cycles, uint64_t ns);
+
+/* Return the time in ns when the TSC is `cycles`: clock_ns() must return the same then.  Context: any. */
+static inline uint64_t upmu_perf_tsc_ns(const struct upmu_perf_tsc *tsc, uint64_t cycles)
+{
+    uint64_t rest = cycles & ((UINT64_C(1) << tsc->shift) - 1u);
+
+    return tsc->zero_ns + (cycles >> tsc->shift) * tsc->mult + ((rest * tsc->mult) >> tsc->shift);
+}
+
+/*
  * Answer perf_event_open.  `event`: memory for the new event.  Returns 0: the host makes a descriptor for the event
  * (close-on-exec with UPMU_PERF_FLAG_CLOEXEC); a negative errno: there is no event, and its memory is free.  -ENOMEM:
  * take() had none for the session of the group, which counts on without the event.
@@ -444,14 +473,15 @@ void upmu_perf_tick(struct upmu_perf *perf, unsigned cpu, const struct upmu_fram
 
 /*
  * Count an occurrence of `note`, as upmu_perf_note() does, and let events that count it with a period take samples of
- * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  Set
- * `frames_of_notes`; without it page faults and migrations are refused with a period.
+ * `frame`, which is what was interrupted (NULL: nothing is known, and the note is of the kernel's mode).  `address`: of
+ * a fault, what was accessed (ADDR of its samples); of others 0.  Set `frames_of_notes`; without it page faults and
+ * migrations are refused with a period.
  *
  * The call is one of those that are made one at a time.
  * Context: local, on that CPU, which runs the task.
  */
 void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
-                          const struct upmu_frame *frame);
+                          uint64_t address, const struct upmu_frame *frame);
 
 /* Count an occurrence of `note` while `task` ran on a CPU.  `user`: in user mode.  Context: any, on that CPU. */
 void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,

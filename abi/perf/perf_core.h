@@ -453,6 +453,9 @@ struct upmu_perf_counts {
  */
 bool upmu_perf_page_is_readable(const struct upmu_perf_event *event);
 
+/* Write into the page of an event how the TSC tells the time, and that nothing else is told. */
+void upmu_perf_page_clock(const struct upmu_perf_event *event, struct upmu_perf_page *page);
+
 /* Publish the session of a list, which is made anew, if an event of the list is mapped and can be read. */
 void upmu_perf_page_begin(struct upmu_session *session, struct upmu_perf_event *first);
 

@@ -193,8 +193,8 @@ union upmu_perf_position {
 };
 
 /*
- * The first page of a mapping, struct perf_event_mmap_page of Linux: the fields of the first KiB except `capabilities`
- * and `size` are 0.  The data stand behind this page: records one after the other, each with a header of one word.
+ * The first page of a mapping, struct perf_event_mmap_page of Linux.  The data stand behind this page: records one
+ * after the other, each with a header of one word.
  */
 struct upmu_perf_page {
     uint32_t version;
@@ -206,10 +206,11 @@ struct upmu_perf_page {
     uint64_t time_running;
     uint64_t capabilities; /* UPMU_PERF_PAGE_CAPABILITIES */
     uint16_t pmc_width;
+    /* ns of a number of TSC cycles: cycles * time_mult, shifted right by time_shift; both 0: not known */
     uint16_t time_shift;
     uint32_t time_mult;
-    uint64_t time_offset;
-    uint64_t time_zero;
+    uint64_t time_offset; /* added to the ns of the TSC: the time since time_enabled and time_running were written */
+    uint64_t time_zero;   /* added to the ns of the TSC: the time of records */
     uint32_t size; /* bytes of the fields before the reserved ones */
     uint32_t reserved_1;
     uint64_t time_cycles;
@@ -223,6 +224,9 @@ struct upmu_perf_page {
 
 #define UPMU_PERF_PAGE_CAPABILITIES UINT64_C(2) /* bit 0 has no meaning; no other capability */
 #define UPMU_PERF_PAGE_RDPMC UINT64_C(4)        /* the program may read the counter by RDPMC */
+/* TIME: time_offset tells the time since the page was written; TIME_ZERO: time_zero tells that of records */
+#define UPMU_PERF_PAGE_TIME UINT64_C(8)
+#define UPMU_PERF_PAGE_TIME_ZERO UINT64_C(16)
 #define UPMU_PERF_PAGE_SIZE 96u                 /* upmu_perf_page.size */
 
 /* Types of records: bits 31:0 of a record's header, beside misc in bits 47:32 and the record's bytes in bits 63:48. */

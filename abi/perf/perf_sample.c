@@ -15,7 +15,10 @@
     (UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_TID | UPMU_PERF_SAMPLE_TIME | UPMU_PERF_SAMPLE_ADDR |                      \
      UPMU_PERF_SAMPLE_ID | UPMU_PERF_SAMPLE_CPU | UPMU_PERF_SAMPLE_PERIOD | UPMU_PERF_SAMPLE_STREAM_ID |               \
      UPMU_PERF_SAMPLE_WEIGHT | UPMU_PERF_SAMPLE_DATA_SRC | UPMU_PERF_SAMPLE_IDENTIFIER |                               \
-     UPMU_PERF_SAMPLE_TRANSACTION | UPMU_PERF_SAMPLE_WEIGHT_STRUCT)
+     UPMU_PERF_SAMPLE_TRANSACTION | UPMU_PERF_SAMPLE_WEIGHT_STRUCT | UPMU_PERF_SAMPLE_RAW)
+
+/* RAW where an event has no raw data: the size, and as many bytes of 0 (perf_event_open(2)). */
+#define NO_RAW UINT64_C(4)
 
 /* The word of DATA_SRC where nothing is known of an access: each of its parts says so (perf_event_open(2)). */
 #define NO_DATA_SRC UINT64_C(0x1e05080021)
@@ -42,6 +45,9 @@ int upmu_perf_sample_check(const struct upmu_perf *perf, const struct upmu_perf_
     if (attr->type == UPMU_PERF_TYPE_SOFTWARE && attr->config >= UPMU_PERF_ALIGNMENT_FAULTS)
         return 0; /* these never happen */
     if ((attr->type == UPMU_PERF_TYPE_SOFTWARE || !upmu_machine_has_pmi(perf->machine)) && !polled_samples(perf, attr))
+        return -UPMU_PERF_EOPNOTSUPP;
+    /* The signal must reach the program before its next instruction, with the event's sig_data: no hook does that. */
+    if (attr->flags & UPMU_PERF_SIGTRAP)
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_type & ~(known | (upmu_machine_has_pmi(perf->machine) ? UPMU_PERF_SAMPLE_BRANCH_STACK : 0)) ||
         upmu_perf_state_check(perf, attr))
@@ -210,8 +216,6 @@ static unsigned chain_find(const struct upmu_overflow *overflow, const struct up
 
     if (event->attr.flags & (user ? UPMU_PERF_EXCLUDE_CALLERS_USER : UPMU_PERF_EXCLUDE_CALLERS_KERNEL))
         return 0;
-    if (event->attr.callers < 2u)
-        return 2u;
     if (!overflow->set)
         return 2u + callers_of_tick(event->perf->callers, overflow->frame, callers, event->attr.callers - 1u);
     return 2u + upmu_overflow_callers(overflow, callers, event->attr.callers - 1u);
@@ -257,13 +261,14 @@ static void put_branches(struct upmu_perf_record *record, const struct upmu_over
 
 /* ---- What the record of a precise event says; of an ordinary one nothing is known ---- */
 
+/* A sample that no overflow takes has the address of its note as `sp`: the stack pointer is in its frame. */
 static uint64_t sampled_address(const struct upmu_overflow *overflow)
 {
+    if (!overflow->set)
+        return overflow->sp;
 #if UPMU_PRECISE
     if (overflow->flags & UPMU_SAMPLE_PRECISE && overflow->parts & UPMU_PART_ADDRESS)
         return overflow->address;
-#else
-    (void)overflow;
 #endif
     return 0;
 }
@@ -373,6 +378,8 @@ void upmu_perf_sample_write(const struct upmu_perf_event *event, const struct up
         put_read(&record, overflow, event);
     if (parts & UPMU_PERF_SAMPLE_CALLCHAIN)
         put_chain(&record, overflow, callers, chain);
+    if (parts & UPMU_PERF_SAMPLE_RAW)
+        upmu_perf_record_word(&record, NO_RAW);
     if (parts & UPMU_PERF_SAMPLE_BRANCH_STACK)
         put_branches(&record, overflow);
     upmu_perf_state_user(&record, &state);

@@ -138,26 +138,31 @@ void upmu_perf_sample_switch(struct upmu_perf_event *event, uint64_t time_ns)
 
 /* ---- Notes ---- */
 
-/* After a note: sample an event whose period the note has ended. Clocks are sampled by ticks. */
-static void note_event(struct upmu_perf_event *event, const struct upmu_frame *frame, uint64_t time_ns)
+/*
+ * After a note: sample an event whose period the note has ended. Clocks are sampled by ticks. `address`: of a fault in
+ * the kernel's mode, it can be one of the kernel.
+ */
+static void note_event(struct upmu_perf_event *event, const struct upmu_frame *frame, uint64_t address,
+                       uint64_t time_ns)
 {
     struct upmu_overflow overflow;
 
     if (!event->attr.period || !upmu_perf_is_software(event) || event->attr.config <= UPMU_PERF_TASK_CLOCK)
         return;
     overflow_of(event, frame, time_ns, &overflow);
+    overflow.sp = event->hides && !(frame && frame->user) ? 0 : address;
     sample_software(event, &overflow, false);
 }
 
 void upmu_perf_note_frame(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task *task, enum upmu_perf_note note,
-                          const struct upmu_frame *frame)
+                          uint64_t address, const struct upmu_frame *frame)
 {
     uint64_t now = perf->clock_ns ? perf->clock_ns(perf->context) : 0;
 
     upmu_perf_notes_add(perf, cpu, task, note, frame && frame->user);
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
         if (event->cpu < 0 || (unsigned)event->cpu == cpu)
-            note_event(event, frame, now);
+            note_event(event, frame, address, now);
     for (struct upmu_perf_event *event = perf->cpus[cpu].events; event; event = event->next_of_task)
-        note_event(event, frame, now);
+        note_event(event, frame, address, now);
 }

@@ -3,135 +3,43 @@
  * The files that programs read about units outside the cores: CPUs that drive them, fields of their words, events of
  * their catalogue in these fields, and what a count stands for.
  *
- * Source of the fields: Linux 6.12, arch/x86/events/intel/uncore.c, uncore_snbep.c (format attributes), rapl.c, msr.c,
- * intel/cstate.c, amd/uncore.c.
+ * Fields are those of texts of events (upmu_uncore_field()), and so what the library accepts.
  */
 #include "abi/perf/perf_core.h"
+#include <upmu/abi.h>
 #include <upmu/catalogs.h>
 
 #if UPMU_UNCORE
 
-#define RANGES 3u
-#define UNIT_FIELDS 12u
-
-/* A field of the words of a unit: the ranges of bits that its value has, the lowest first. */
-struct unit_field {
-    const char *name;
-    struct {
-        uint8_t first, last;
-    } range[RANGES];
-    unsigned ranges; /* entries of `range` in use */
-    unsigned word;   /* 0: config; 1: config1; 2: config2 */
-};
-
-/* The fields that a unit's PMU has. */
-struct unit_fields {
-    struct unit_field field[UNIT_FIELDS];
-    unsigned count;
-};
-
 /* ---- Fields ---- */
 
-static struct unit_field *field_add(struct unit_fields *fields, const char *name, unsigned word)
+/* Return how many bits of a mask follow each other from bit `first` on, which is set. */
+static unsigned run_of(uint64_t bits, unsigned first)
 {
-    struct unit_field *field = &fields->field[fields->count++];
+    unsigned length = 1;
 
-    *field = (struct unit_field){.name = name, .word = word};
-    return field;
+    while (first + length < 64u && bits >> (first + length) & 1u)
+        length++;
+    return length;
 }
 
-/* Add to a field the bits from `first` to `last` that `mask` has, which are one range; nothing if it has none. */
-static void range_add(struct unit_field *field, uint64_t mask, unsigned first, unsigned last)
-{
-    while (first <= last && !(mask >> first & 1u))
-        first++;
-    while (last > first && !(mask >> last & 1u))
-        last--;
-    if (first > last)
-        return;
-    field->range[field->ranges].first = (uint8_t)first;
-    field->range[field->ranges++].last = (uint8_t)last;
-}
-
-/* Add a field if the mask has bits of it. */
-static void field_maybe(struct unit_fields *fields, const char *name, uint64_t mask, unsigned first, unsigned last)
-{
-    if (mask >> first & upmu_bits_ones(last - first + 1u))
-        range_add(field_add(fields, name, 0), mask, first, last);
-}
-
-/* Upper halves of select_mask of Intel's I/O stacks, whose selects have masks of channels and of completions there. */
-#define STACK_SKX UINT64_C(0x7fff)
-#define STACK_SNR UINT64_C(0x7ffff)
-
-#define OCCUPANCY 0xc000u        /* the bits of a select in the place of a unit mask, in power units */
-#define READ_WRITE 0x300u        /* the same of AMD's memory controllers */
-#define THRESHOLD_SHORT (1u << 29) /* a threshold without this bit has five */
-
-/* Fields that types of Intel's may have, beside code and unit mask. */
-static const struct {
-    const char *name;
-    uint8_t first, last;
-} intel[] = {{"edge", 18, 18}, {"tid_en", 19, 19}, {"inv", 23, 23}};
-
-/* Find the fields of a unit's words. A counter that no select controls has the code of its event alone. */
-static void fields_find(const struct upmu_unit *unit, bool is_amd, struct unit_fields *out_fields)
-{
-    const struct upmu_unit_type *type = upmu_perf_unit_pmu(unit)->type;
-    uint64_t code = upmu_perf_unit_is_reading(unit) ? 0xffu : 0xffffu;
-    uint64_t mask = type->style == UPMU_UNIT_FREE ? code : type->select_mask, above = mask >> 32;
-    bool is_stack = !is_amd && (above == STACK_SKX || above == STACK_SNR);
-    bool is_short = !is_amd && !(mask & THRESHOLD_SHORT);
-    struct unit_field *field;
-
-    out_fields->count = 0;
-    field = field_add(out_fields, "event", 0);
-    range_add(field, mask | 0xffu, 0, 7);
-    if (is_amd) {
-        range_add(field, mask, 32, 37);
-        range_add(field, mask, 59, 60);
-    }
-    if ((mask & 0xff00u) == OCCUPANCY) {
-        field_maybe(out_fields, "occ_sel", mask, 14, 15);
-    } else if (mask & 0xff00u) {
-        field = field_add(out_fields, is_amd && (mask & 0xff00u) == READ_WRITE ? "rdwrmask" : "umask", 0);
-        range_add(field, mask, 8, 15);
-        range_add(field, is_stack ? 0 : mask, is_amd ? 24 : 32, is_amd ? 27 : 63);
-    }
-    for (unsigned i = 0; !is_amd && i < sizeof intel / sizeof *intel; i++)
-        field_maybe(out_fields, intel[i].name, mask, intel[i].first, intel[i].last);
-    if (!is_amd)
-        field_maybe(out_fields, "thresh", mask, 24, is_short ? 28 : is_stack ? 35 : 31);
-    if (is_short) {
-        field_maybe(out_fields, "occ_invert", mask, 30, 30);
-        field_maybe(out_fields, "occ_edge", mask, 31, 31);
-    }
-    if (is_stack) {
-        field_maybe(out_fields, "ch_mask", mask, 36, above == STACK_SKX ? 43 : 47);
-        field_maybe(out_fields, "fc_mask", mask, above == STACK_SKX ? 44 : 48, above == STACK_SKX ? 46 : 50);
-    }
-    if (type->filters)
-        range_add(field_add(out_fields, "filter", 1), ~UINT64_C(0), 0, 63);
-    if (type->filters > 1u)
-        range_add(field_add(out_fields, "filter2", 2), ~UINT64_C(0), 0, 63);
-}
-
-static void emit_field(const struct upmu_perf_folder *folder, const struct unit_field *field)
+static void emit_field(const struct upmu_perf_folder *folder, const struct upmu_unit_field *field)
 {
     static const char *const words[] = {"config:", "config1:", "config2:"};
     struct upmu_perf_text path = {.length = 0}, text = {.length = 0};
 
     upmu_perf_text_add(&path, "format/");
     upmu_perf_text_add(&path, field->name);
-    upmu_perf_text_add(&text, words[field->word]);
-    for (unsigned i = 0; i < field->ranges; i++) {
-        if (i)
-            upmu_perf_text_add(&text, ",");
-        upmu_perf_text_add_digits(&text, field->range[i].first);
-        if (field->range[i].last == field->range[i].first)
-            continue;
-        upmu_perf_text_add(&text, "-");
-        upmu_perf_text_add_digits(&text, field->range[i].last);
+    for (uint64_t rest = field->bits; rest;) {
+        unsigned first = upmu_bits_lowest64(rest), length = run_of(rest, first);
+
+        upmu_perf_text_add(&text, rest == field->bits ? words[field->word] : ",");
+        upmu_perf_text_add_digits(&text, first);
+        if (length > 1u) {
+            upmu_perf_text_add(&text, "-");
+            upmu_perf_text_add_digits(&text, first + length - 1u);
+        }
+        rest &= ~(upmu_bits_ones(length) << first);
     }
     upmu_perf_text_add(&text, "\n");
     upmu_perf_folder_add(folder, path.bytes, text.bytes);
@@ -153,30 +61,31 @@ static void text_add_short_hex(struct upmu_perf_text *text, uint64_t value)
     }
 }
 
+/* Take the bits of a field out of the words of an event.  Returns the value of the field. */
+static uint64_t field_take(const struct upmu_unit_field *field, uint64_t *words)
+{
+    uint64_t value = 0, rest = field->bits;
+
+    for (unsigned shift = 0; rest; shift++, rest &= rest - 1u)
+        value |= (words[field->word] >> upmu_bits_lowest64(rest) & 1u) << shift;
+    words[field->word] &= ~field->bits;
+    return value;
+}
+
 /* Add the fields of an event's words, as "event=0x04,umask=0x03". Returns false: the event is more than its fields. */
-static bool text_add_fields(struct upmu_perf_text *text, const struct upmu_pmu *pmu, const struct unit_fields *fields,
-                            const struct upmu_event *event)
+static bool text_add_fields(struct upmu_perf_text *text, const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     uint64_t rest[] = {event->config, event->config1, event->config2};
+    struct upmu_unit_field field;
     struct upmu_event again;
 
-    for (unsigned i = 0; i < fields->count; i++) {
-        const struct unit_field *field = &fields->field[i];
-        uint64_t value = 0;
-        unsigned shift = 0;
+    for (unsigned i = 0; upmu_uncore_field(pmu, i, &field); i++) {
+        uint64_t value = field_take(&field, rest);
 
-        for (unsigned k = 0; k < field->ranges; k++) {
-            unsigned width = field->range[k].last - field->range[k].first + 1u;
-            uint64_t ones = upmu_bits_ones(width);
-
-            value |= (rest[field->word] >> field->range[k].first & ones) << shift;
-            rest[field->word] &= ~(ones << field->range[k].first);
-            shift += width;
-        }
         if (!value && i)
             continue;
         upmu_perf_text_add(text, i ? "," : "");
-        upmu_perf_text_add(text, field->name);
+        upmu_perf_text_add(text, field.name);
         text_add_short_hex(text, value);
     }
     upmu_perf_text_add(text, "\n");
@@ -217,7 +126,7 @@ static void emit_scale(const struct upmu_perf_folder *folder, const struct upmu_
 
 #define LONGEST_NAME 80u /* a path with a longer one does not fit into a text; its event has no file */
 
-static void unit_emit_events(const struct upmu_perf_folder *folder, const struct unit_fields *fields)
+static void unit_emit_events(const struct upmu_perf_folder *folder)
 {
     struct upmu_event_id id;
     char name[LONGEST_NAME];
@@ -230,7 +139,7 @@ static void unit_emit_events(const struct upmu_perf_folder *folder, const struct
         struct upmu_event event;
 
         if (alias || upmu_event_parse(folder->pmu, name, &event, NULL) != UPMU_OK ||
-            !text_add_fields(&text, folder->pmu, fields, &event))
+            !text_add_fields(&text, folder->pmu, &event))
             continue;
         upmu_perf_text_add(&path, "events/");
         upmu_perf_text_add(&path, name);
@@ -242,25 +151,22 @@ static void unit_emit_events(const struct upmu_perf_folder *folder, const struct
     }
 }
 
-static void emit_unit(const struct upmu_perf_folder *folder, unsigned type, bool is_amd)
+static void emit_unit(const struct upmu_perf_folder *folder, unsigned type)
 {
     struct upmu_perf_text text = {.length = 0};
-    struct unit_fields fields;
+    struct upmu_unit_field field;
 
     upmu_perf_text_add_digits(&text, type);
     upmu_perf_text_add(&text, "\n");
     upmu_perf_folder_add(folder, "type", text.bytes);
     upmu_perf_folder_cpus(folder, "cpumask");
-    fields_find(folder->unit, is_amd, &fields);
-    for (unsigned i = 0; i < fields.count; i++)
-        emit_field(folder, &fields.field[i]);
-    unit_emit_events(folder, &fields);
+    for (unsigned i = 0; upmu_uncore_field(folder->pmu, i, &field); i++)
+        emit_field(folder, &field);
+    unit_emit_events(folder);
 }
 
 void upmu_perf_unit_files(const struct upmu_perf *perf, upmu_perf_emit *emit)
 {
-    const struct upmu_pmu *core = upmu_machine_pmu(perf->machine, 0);
-
     for (unsigned i = 0; i < perf->unit_count; i++) {
         const struct upmu_unit *unit = upmu_perf_unit_first(perf, i);
         struct upmu_perf_text name;
@@ -270,7 +176,7 @@ void upmu_perf_unit_files(const struct upmu_perf *perf, upmu_perf_emit *emit)
             continue;
         folder.pmu = unit->meter.pmu;
         upmu_perf_unit_name(perf, unit, &name);
-        emit_unit(&folder, UPMU_PERF_TYPE_UNIT + i, core && upmu_pmu_is_amd(core));
+        emit_unit(&folder, UPMU_PERF_TYPE_UNIT + i);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/text.h"
+#include <upmu/abi.h>
 
 #if UPMU_UNCORE
 
@@ -295,6 +296,12 @@ static const char synonyms[][2][13] = {
 };
 #define UNCORE_SYNONYMS (sizeof synonyms / sizeof synonyms[0])
 
+/* Is the type an I/O stack, whose selects have masks of channels and of completions in their upper half? */
+static bool is_stack(const struct upmu_unit_type *type)
+{
+    return type->select_mask >> 32 == 0x7fff || type->select_mask >> 32 == 0x7ffff;
+}
+
 /* Return the bits of field `i` of select_fields in the selects of a type; 0: the type does not have this field. */
 static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 {
@@ -306,11 +313,13 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
      */
     if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
-    else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
+    else if (is_stack(type))
         kind = UNCORE_STACK;
     if (!(how & kind) || (!(how & UNCORE_MASKED) && (bits & ~mask)))
         return 0;
-    return bits & mask;
+    /* Above a threshold of five bits, a hole and other fields follow. */
+    bits &= mask;
+    return select_fields[i].bit == 24 ? bits & ~(bits + UNCORE_BIT(24)) : bits;
 }
 
 /*
@@ -440,6 +449,64 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
         return put_field(&event->config, bits, select_fields[i].bit, value);
     }
     return set_filter_field(pmu, event, name, length, value);
+}
+
+/* ---- Fields ---- */
+
+/*
+ * Return the bits of an event's code (`umask` false) or unit mask in the words of a type. A unit mask of two bits that
+ * are a field of their own (occ_sel, rdwrmask) is none. A counter that no select controls has the code of its event.
+ */
+static uint64_t code_bits(const struct upmu_pmu *pmu, bool umask)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    bool is_reading = packed_row(pmu) && upmu_uncore_has_readings(packed_row(pmu));
+    uint64_t mask = type->style != UPMU_UNIT_FREE ? type->select_mask : is_reading ? 0xffu : 0xffffu;
+    uint64_t code = mask & (0xffu | (is_amds(type) ? code_word(type, 0x3fff) : UNCORE_EXTENDED));
+
+    /* In selects of AMD's L3 threads have bits that in others are the code's. */
+    if (!umask && (!code || type->quirks & (UPMU_UNCORE_SLICES_17H | UPMU_UNCORE_SLICES_19H)))
+        return 0xff;
+    if (!umask)
+        return code;
+    if ((mask & 0xff00u) == (is_amds(type) ? 0x300u : 0xc000u))
+        return 0;
+    return mask & umask_word(type, is_amds(type) ? 0xfff : is_stack(type) ? 0xff : UNCORE_BIT(40) - 1);
+}
+
+bool upmu_uncore_field(const struct upmu_pmu *pmu, unsigned index, struct upmu_unit_field *out_field)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    uint64_t taken = 0, words[2];
+    const char *last = "";
+
+    for (unsigned i = 0; i < UNCORE_SELECT_FIELDS; i++) {
+        const char *name = select_fields[i].name;
+        uint64_t bits =
+            select_fields[i].how & UNCORE_CODE ? code_bits(pmu, select_fields[i].bit != 0) : select_field(type, i);
+
+        /* Fields that overlap are other names of the same bits; of fields with one name, which follow each other, a
+           type has the first. */
+        if (!bits || bits & taken || upmu_text_is(last, upmu_text_length(last), name))
+            continue;
+        taken |= bits;
+        last = name;
+        *out_field = (struct upmu_unit_field){name, bits, 0};
+        if (!index--)
+            return true;
+    }
+    for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++) {
+        *out_field = (struct upmu_unit_field){
+            .name = &upmu_uncore_text[field->name], .bits = field_bits(field), .word = 1u + (field->bit >> 6)};
+        if (field->name && !index--)
+            return true;
+    }
+    /* A type without fields, as one of the host's own, has filters as whole words. */
+    if (fields_of(pmu) || index > 1)
+        return false;
+    filter_bits(type, words);
+    *out_field = (struct upmu_unit_field){index ? "filter2" : "filter", words[index], 1u + index};
+    return words[index] != 0;
 }
 
 /* Is an event absent on this processor, although its row is in a catalogue that several processors share? */

@@ -195,6 +195,23 @@ bool upmu_pmu_is_amd(const struct upmu_pmu *pmu);
  */
 bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter, unsigned row);
 
+#if UPMU_UNCORE && UPMU_NAMES
+
+/* A field of the words of a unit's events, as texts of events and Linux's files name it: "thresh", "filter_opc". */
+struct upmu_unit_field {
+    const char *name;
+    uint64_t bits; /* of the word; in one piece or several, of which the lowest has the lowest bits of the value */
+    unsigned word; /* 0: upmu_event.config, 1: config1, 2: config2 */
+};
+
+/*
+ * Get a field of the words that events of a unit's PMU can have: fields have indices from 0 on, the first is "event".
+ * No two fields have a name or a bit in common.  Returns false: there is none with this index.  Context: any.
+ */
+bool upmu_uncore_field(const struct upmu_pmu *pmu, unsigned index, struct upmu_unit_field *out_field);
+
+#endif
+
 /*
  * Rights that a program needs for an event that counts more than the user mode of the program's own thread.  Each layer
  * of abi/ asks its host by a hook `may_use` whether a program has them.

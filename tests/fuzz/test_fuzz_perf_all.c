@@ -614,7 +614,7 @@ static void tell(unsigned which, uint8_t how)
     else if (cpu == CPUS)
         return;
     else if (perf_kernel.perf.frames_of_notes)
-        upmu_perf_note_frame(&perf_kernel.perf, cpu, &task[which], how & 3u, how & 32u ? NULL : &frame);
+        upmu_perf_note_frame(&perf_kernel.perf, cpu, &task[which], how & 3u, how, how & 32u ? NULL : &frame);
     else
         upmu_perf_note(&perf_kernel.perf, cpu, &task[which], how & 3u, how & 4u);
 }

@@ -11,9 +11,11 @@
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
- * each one that programs executed; SUPERVISOR_FAST: programs run freely (supervisor_fast.h). Each descriptor is a
- * memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps of it is the
- * ring of the event.
+ * each one that programs executed; SUPERVISOR_FAST: programs run freely, and with SUPERVISOR_TSC their time is that
+ * of this machine's TSC (supervisor_fast.h); SUPERVISOR_ALONE: programs see no others in /proc, and the first is
+ * process 1 (needs root); SUPERVISOR_LENDS: samples have branches and precise records (supervisor_lends.h). Each
+ * descriptor is a memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps
+ * of it is the ring of the event.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -57,6 +59,7 @@ enum pending { NOTHING, OPENING, POLLING };
 struct task {
     struct upmu_perf_task perf;
     pid_t id, process; /* 0: free */
+    pid_t number;      /* `id` as programs know it */
     bool executed;     /* called exec: it is what is measured */
     bool stepping;
     bool announced; /* its parent's fork was seen: it has what it inherits */
@@ -119,11 +122,12 @@ static struct task *task_of(pid_t id)
 
 static struct upmu_perf_task *find_task(void *context, uint32_t of, int32_t pid, bool *out_may)
 {
-    struct task *task = pid >= 0 ? task_of(pid ? pid : (pid_t)of) : NULL;
-
     (void)context;
     *out_may = true;
-    return task && task->id ? &task->perf : NULL;
+    for (unsigned i = 0; i < TASKS; i++)
+        if (tasks[i].id && (pid ? tasks[i].number == pid : tasks[i].id == (pid_t)of))
+            return &tasks[i].perf;
+    return NULL;
 }
 
 /* The event behind a descriptor: its memory file is known by its inode. */
@@ -176,6 +180,7 @@ static size_t read_stack(void *context, uint64_t address, void *to, size_t bytes
     return found > 0 ? (size_t)found : 0;
 }
 
+#include "tests/perf/supervisor_lends.h"
 #include "tests/perf/supervisor_units.h"
 
 static void machine_make(char *model)
@@ -200,6 +205,7 @@ static void machine_make(char *model)
         die(missing);
     if (has_units)
         units_open();
+    lends_begin();
     perf_kernel.perf.paranoid = 2;
     perf_kernel.perf.registers = REGISTERS;
     perf_kernel.perf.read_stack = read_stack;
@@ -212,6 +218,7 @@ static void machine_make(char *model)
 
 /* ---- Files ---- */
 
+static bool alone;           /* programs see no others in /proc */
 static const char *files_at; /* a folder that stands for /sys/bus/event_source/devices */
 
 /* Write a file of devices below that folder. */
@@ -236,6 +243,30 @@ static void file_write(void *context, const char *path, const char *text)
 
 /* ---- Tasks ---- */
 
+/* Return a number of a task in its status file, "Tgid" or the last of "NSpid", that of its own namespace. */
+static pid_t status_number(pid_t id, const char *key)
+{
+    char path[64], line[128];
+    int number = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)id);
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0) {
+            number = atoi(strrchr(line, '\t'));
+            break;
+        }
+    if (file)
+        fclose(file);
+    return number;
+}
+
+static pid_t process_of(pid_t id)
+{
+    return status_number(id, "Tgid:");
+}
+
 static struct task *task_make(pid_t id, pid_t process)
 {
     struct task *task = task_of(id);
@@ -250,7 +281,8 @@ static struct task *task_make(pid_t id, pid_t process)
     memset(task, 0, sizeof *task);
     task->id = id;
     task->process = process;
-    upmu_perf_task_init(&task->perf, (uint32_t)process, (uint32_t)id);
+    task->number = status_number(id, "NSpid:");
+    upmu_perf_task_init(&task->perf, (uint32_t)status_number(process, "NSpid:"), (uint32_t)task->number);
     return task;
 }
 
@@ -608,22 +640,6 @@ static bool call_begins(struct task *task)
 
 /* ---- Begin and end of tasks ---- */
 
-static pid_t process_of(pid_t id)
-{
-    char path[64], line[128];
-    int process = 0;
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)id);
-    file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "Tgid: %d", &process) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return process;
-}
-
 static void task_forks(struct task *parent)
 {
     unsigned long id = 0;
@@ -838,6 +854,11 @@ static _Noreturn void become(char **words, int ready)
         fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
         _exit(125);
     }
+    if (alone && (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+                  mount("proc", "/proc", "proc", 0, NULL))) {
+        fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
+        _exit(125);
+    }
     if (read(ready, &byte, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         _exit(125);
@@ -864,9 +885,14 @@ int main(int count, char **words)
         die(log);
     if (truth && !(truth_file = fopen(truth, "w")))
         die(truth);
+    if (getenv("SUPERVISOR_TSC"))
+        fast_use_tsc();
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
         upmu_perf_files(&perf_kernel.perf, file_write);
+    alone = getenv("SUPERVISOR_ALONE") != NULL;
+    if (alone && unshare(CLONE_NEWPID) != 0)
+        die("files cannot be mounted here");
     if (pipe(ready) != 0 || (first = fork()) < 0)
         die("fork");
     if (!first) {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
- * executes an instruction, two cycles and a fifth of a branch for each ns of CPU time that a thread has taken since its
- * last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is looked at, and a thousand times a
- * second.
+ * executes an instruction, two cycles, a fifth of a branch and a twentieth of a call for each ns of CPU time that a
+ * thread has taken since its last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is
+ * looked at, and a thousand times a second.
  */
 #ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
 #define UPMU_TESTS_PERF_SUPERVISOR_FAST_H
 
 #include <sys/time.h>
+#include <time.h>
+#include <x86intrin.h>
 
 #define FAST_TICK_US 1000
 #define FAST_TICK_NS 1000000u
@@ -19,6 +21,29 @@ static bool fast;
 static void fast_alarm(int number)
 {
     (void)number;
+}
+
+/* The clock of this machine's TSC. */
+static uint64_t fast_clock(void *context)
+{
+    (void)context;
+    return upmu_perf_tsc_ns(&perf_kernel.perf.tsc, __rdtsc());
+}
+
+/*
+ * SUPERVISOR_TSC: the time is that of the TSC, which programs can read, and pages tell how.  The rate is that of 10 ms,
+ * roughly: any rate makes a clock.
+ */
+static void fast_use_tsc(void)
+{
+    const struct timespec wait = {.tv_nsec = 10000000};
+    uint64_t begin = __rdtsc();
+
+    if (nanosleep(&wait, NULL) != 0)
+        die("nanosleep");
+    upmu_perf_tsc_set(&perf_kernel.perf.tsc, (uint32_t)((__rdtsc() - begin) / 10u), begin, 0);
+    perf_kernel.perf.clock_ns = fast_clock;
+    perf_kernel.sim.port.clock_ns = fast_clock;
 }
 
 static void fast_begin(void)
@@ -90,9 +115,11 @@ static void fast_execute(struct task *task)
                                                                .cycles = 2 * ns,
                                                                .ref_cycles = 2 * ns,
                                                                .branches = ns / 5,
+                                                               .other = {{ns / 20, .event = 0xc4, .umask = 2}},
                                                                .user = true,
                                                                .ip = registers.rip,
-                                                               .sp = registers.rsp});
+                                                               .sp = registers.rsp,
+                                                               .registers = lends_registers(&registers)});
     task->instructions += ns;
     /* A tick writes the pages of events: one at each emulated RDPMC would let its reader begin anew for ever. */
     if (ticks)

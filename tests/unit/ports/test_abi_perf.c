@@ -36,7 +36,6 @@ static const struct difference {
     unsigned by_administrator, by_user; /* how many of the recorded requests it explains */
     const char *reason;
 } differences[] = {
-    {UPMU_PERF_SAMPLE_RAW, 2, 0, "RAW: no event of this layer has raw data"},
     {UPMU_PERF_SAMPLE_PHYS_ADDR, 2, 0, "PHYS_ADDR: no hook translates an address in an interrupt"},
     {UINT64_C(1) << 20, 2, 0, "AUX: there are no traces beside the samples"},
     {UINT64_C(3) << 22, 5, 4, "DATA_PAGE_SIZE, CODE_PAGE_SIZE: no hook walks page tables in an interrupt"},
@@ -558,6 +557,7 @@ static void a_group_that_cannot_run_together_is_refused(void **state)
             members++;
         assert_int_equal(last, -UPMU_PERF_EINVAL, waits);
         assert_int_equal(members, 2, waits);
+        assert_int_equal(open_software(UPMU_PERF_DUMMY, 0, 0, 0, leader), -UPMU_PERF_EINVAL); /* on one CPU alone */
         assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_ENABLE, 0), 0, waits);
         run_task(400, 0);
         assert_int_equal(value_of(leader), 100, waits);
@@ -622,6 +622,7 @@ static void a_cpu_is_counted_whoever_runs(void **state)
 
     (void)state;
     perf_host_set_up("skl");
+    assert_int_equal(open_hardware(INSTRUCTIONS, 0, -1, 2, -1), -UPMU_PERF_EINVAL); /* there are two CPUs */
     on_one = open_hardware(INSTRUCTIONS, 0, -1, 1, -1);
     limited = open_hardware(INSTRUCTIONS, 0, 0, 1, -1);
     switches = open_software(UPMU_PERF_SWITCHES, 0, -1, 1, -1);

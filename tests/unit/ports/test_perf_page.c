@@ -278,6 +278,109 @@ static void only_own_counts_are_offered(void **state)
     perf_host_end();
 }
 
+/* ---- Time ---- */
+
+#define CYCLES_A_NS 2u
+
+/* The TSC of the model's clock: it began to count 700 ns before the clock. */
+static uint64_t tsc(void)
+{
+    return CYCLES_A_NS * (perf_host.host.sim.now_ns + 700);
+}
+
+/* ns of cycles, as perf_event_open(2) tells a program to make them. */
+static uint64_t ns_of(const struct upmu_perf_page *from, uint64_t cycles)
+{
+    uint64_t rest = cycles & ((UINT64_C(1) << from->time_shift) - 1);
+
+    return (cycles >> from->time_shift) * from->time_mult + ((rest * from->time_mult) >> from->time_shift);
+}
+
+/* The times of a page at this moment are those that read(2) says. */
+static void expect_times(int file, unsigned which, bool runs)
+{
+    const uint64_t time = UPMU_PERF_PAGE_TIME;
+    uint64_t word[3], enabled = page[which].time_enabled, running = page[which].time_running;
+
+    assert_int_equal(page[which].capabilities & time, runs ? time : 0, which);
+    if (runs) {
+        uint64_t since = page[which].time_offset + ns_of(&page[which], tsc());
+
+        enabled += since;
+        running += since;
+    } else {
+        assert_int_equal(page[which].time_offset, 0, which);
+    }
+    assert_int_equal(upmu_perf_read(perf_event(file), word, sizeof word), sizeof word);
+    assert_int_equal(enabled, word[1], which);
+    assert_int_equal(running, word[2], which);
+}
+
+static void a_page_tells_the_time_of_the_tsc(void **state)
+{
+    const uint64_t zero = UPMU_PERF_PAGE_TIME_ZERO;
+    struct upmu_perf_attr sampled = {.size = sizeof sampled, .config = INSTRUCTIONS, .sample_period = 100000};
+    int file, disabled;
+
+    (void)state;
+    set_up("skl", true);
+    upmu_perf_tsc_set(&perf_host.perf.tsc, CYCLES_A_NS * 1000000, tsc(), perf_host.host.sim.now_ns);
+    perf_switch(0, 0);
+    file = open_event(UPMU_PERF_TYPE_HARDWARE, INSTRUCTIONS, -1, 0);
+    disabled = open_event(UPMU_PERF_TYPE_HARDWARE, INSTRUCTIONS, -1, UPMU_PERF_DISABLED);
+    perf_work(0, true, 100);
+    map_one(file, 0);
+    map_one(disabled, 1);
+    map_one(perf_open(&sampled, 0, -1, -1, 0), 2);
+    sampled.flags = UPMU_PERF_USE_CLOCKID;
+    sampled.clockid = UPMU_PERF_MONOTONIC;
+    map_one(perf_open(&sampled, 0, -1, -1, 0), 3);
+    perf_work(0, true, 12345);
+    expect_times(file, 0, true);
+    expect_times(disabled, 1, false);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(page[i].capabilities & zero, i < 3 ? zero : 0, i);
+        if (i < 3)
+            assert_int_equal(page[i].time_zero + ns_of(&page[i], tsc()), perf_host.host.sim.now_ns, i);
+    }
+    assert_int_equal(page[2].capabilities & ~zero, UPMU_PERF_PAGE_CAPABILITIES);
+    assert_int_equal(upmu_perf_tsc_ns(&perf_host.perf.tsc, tsc()), perf_host.host.sim.now_ns);
+    memset(&page[0], 0xa5, 96); /* a program may write its page: the next change makes it whole */
+    perf_switch(0, 2);
+    expect_times(file, 0, false);
+    perf_work(0, true, 50000);
+    perf_switch(0, 0);
+    perf_work(0, true, 33);
+    expect_times(file, 0, true);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0);
+    perf_work(0, true, 100);
+    expect_times(file, 0, false);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
+/* Rates from 1 kHz to 3 THz: after an hour the time is at most 8 microseconds wrong. */
+static void a_time_is_made_from_any_rate(void **state)
+{
+    const uint32_t rates[] = {1, 1000, 32768, 465661, 465662, 500000, 1000000, 2399999, 3000000000};
+    struct upmu_perf_tsc found;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rates / sizeof *rates; i++) {
+        uint64_t cycles = UINT64_C(3600000) * rates[i], now;
+
+        upmu_perf_tsc_set(&found, rates[i], 5 * (uint64_t)rates[i], 77);
+        assert_compare(found.shift, <, 32, i);
+        assert_compare(found.mult, >, 0, i);
+        now = upmu_perf_tsc_ns(&found, cycles);
+        if (rates[i] < 10000000)
+            assert_in_range(now - 77, UINT64_C(3599995000000) - 8000, UINT64_C(3599995000000));
+    }
+    upmu_perf_tsc_set(&found, 0, 1, 1);
+    assert_int_equal(found.mult, 0);
+    assert_int_equal(found.zero_ns, 0);
+}
+
 static void a_page_without_memory_is_refused(void **state)
 {
     int file;
@@ -309,6 +412,8 @@ int main(void)
         cmocka_unit_test(a_reader_sees_that_it_was_interrupted),
         cmocka_unit_test(events_that_wait_have_no_counter_in_their_pages),
         cmocka_unit_test(only_own_counts_are_offered),
+        cmocka_unit_test(a_page_tells_the_time_of_the_tsc),
+        cmocka_unit_test(a_time_is_made_from_any_rate),
         cmocka_unit_test(a_page_without_memory_is_refused),
     };
 

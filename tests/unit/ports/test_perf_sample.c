@@ -53,7 +53,7 @@ static void a_sample_has_the_words_that_were_asked_for(void **state)
     map(file, 0);
     upmu_sim_advance_ns(&perf_host.host.sim, 5000);
     run_task(0, 100);
-    take_sample_of(0, 13);
+    take_sample_of(0, 14);
     assert_int_equal(record.misc, UPMU_PERF_MISC_KERNEL);
     assert_int_equal(record.word[0], 1);                         /* IDENTIFIER */
     assert_int_equal(record.word[1], 0x1064);                    /* IP */
@@ -64,12 +64,13 @@ static void a_sample_has_the_words_that_were_asked_for(void **state)
     assert_int_equal(record.word[6], 1);                         /* STREAM_ID */
     assert_int_equal(record.word[7], 0);                         /* CPU */
     assert_int_equal(record.word[8], 100);                       /* PERIOD */
-    assert_int_equal(record.word[9], 0);                         /* WEIGHT_STRUCT */
-    assert_int_equal(record.word[10], NO_DATA_SRC);              /* DATA_SRC */
-    assert_int_equal(record.word[11], 0);                        /* TRANSACTION */
+    assert_int_equal(record.word[9], 4);                         /* RAW: 4 bytes of 0 */
+    assert_int_equal(record.word[10], 0);                        /* WEIGHT_STRUCT */
+    assert_int_equal(record.word[11], NO_DATA_SRC);              /* DATA_SRC */
+    assert_int_equal(record.word[12], 0);                        /* TRANSACTION */
     perf_switch(1, 0);
     perf_work(1, true, 100);
-    take_sample_of(0, 13);
+    take_sample_of(0, 14);
     assert_int_equal(record.word[7], 1);
     perf_switch(1, 3);
     for (unsigned bit = 0; bit < 25; bit++) {
@@ -679,6 +680,31 @@ static void samples_that_this_layer_lacks_are_refused(void **state)
     perf_host_end();
 }
 
+/* attr.sigtrap: refused where there would be a signal. */
+static void a_signal_for_each_sample_is_refused(void **state)
+{
+    const uint64_t flags = UPMU_PERF_SIGTRAP | UPMU_PERF_REMOVE_ON_EXEC;
+    struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 100, UPMU_PERF_SAMPLE_IP, flags);
+
+    (void)state;
+    set_up();
+    perf_host.perf.tick_rate = 1000;
+    attr.sig_data = 17;
+    for (unsigned type = UPMU_PERF_TYPE_HARDWARE; type <= UPMU_PERF_TYPE_SOFTWARE; type++) {
+        attr.type = type;
+        attr.sample_period = 100;
+        attr.flags = flags;
+        assert_int_equal(open_task(attr), -UPMU_PERF_EOPNOTSUPP, type);
+        assert_int_equal(perf_open(&attr, -1, 0, -1, 0), -UPMU_PERF_EINVAL, type); /* no task to signal */
+        attr.flags = UPMU_PERF_SIGTRAP;
+        assert_int_equal(open_task(attr), -UPMU_PERF_EINVAL, type); /* the next program would get it, too */
+        attr.flags = flags;
+        attr.sample_period = 0; /* nothing overflows */
+        assert_compare(open_task(attr), >, 0, type);
+    }
+    perf_host_end();
+}
+
 static void a_ring_needs_memory_and_gives_it_back(void **state)
 {
     int file;
@@ -925,6 +951,7 @@ int main(void)
         cmocka_unit_test(a_chain_has_the_mode_the_code_and_its_callers),
         cmocka_unit_test(a_user_does_not_learn_the_kernels_addresses),
         cmocka_unit_test(samples_that_this_layer_lacks_are_refused),
+        cmocka_unit_test(a_signal_for_each_sample_is_refused),
         cmocka_unit_test(a_ring_needs_memory_and_gives_it_back),
         cmocka_unit_test(names_and_mappings_are_told_to_those_who_ask),
         cmocka_unit_test(forks_and_ends_are_told_with_the_identity_of_the_event),

@@ -165,6 +165,8 @@ static void clocks_are_sampled_by_ticks(void **state)
         assert_int_equal(record.misc, UPMU_PERF_MISC_USER);
         assert_int_equal(record.word[0], 0x4711);
         assert_int_equal(record.word[1], 2500);
+        tick(&user_frame);
+        assert_false(take(0)); /* the periods that it passed are over */
         assert_false(take(1)); /* the task has not run */
         perf_switch(0, 0);
         upmu_sim_advance_ns(&perf_host.host.sim, 600);
@@ -428,12 +430,12 @@ static void each_nth_fault_and_migration_is_sampled(void **state)
     major = open_task(attr);
     map(major, 2);
     perf_switch(0, 0);
-    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, &user_frame);
-    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, &kernel);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, 0x5000, &user_frame);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, 0x6000, &kernel);
     tick(&user_frame);
     assert_false(take(0));
     assert_false(take(2));
-    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MAJOR, &user_frame);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MAJOR, 0x7000, &user_frame);
     take_sample_of(0, 3);
     assert_int_equal(record.misc, UPMU_PERF_MISC_USER);
     assert_int_equal(record.word[0], user_frame.ip);
@@ -441,11 +443,51 @@ static void each_nth_fault_and_migration_is_sampled(void **state)
     take_sample_of(2, 3); /* a frequency: each one */
     assert_int_equal(record.word[1], 1);
     assert_false(take(1));
-    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_MIGRATION, NULL);
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_MIGRATION, 0, NULL);
     take_sample_of(1, 3);
     assert_int_equal(record.word[0], 0);
     assert_false(take(0));
     assert_int_equal(count_of(of_task), 2);
+    perf_switch(0, 2);
+    perf_host_end();
+}
+
+static void fault(uint64_t address, const struct upmu_frame *frame)
+{
+    upmu_perf_note_frame(&perf_host.perf, 0, &perf_host.task[0], UPMU_PERF_NOTE_FAULT_MINOR, address, frame);
+}
+
+/* A sample of a fault has the address that was accessed, but not one that only the kernel may know. */
+static void a_faults_sample_has_its_address(void **state)
+{
+    struct upmu_perf_attr attr = software(UPMU_PERF_FAULTS, 1, UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_ADDR, 0);
+
+    (void)state;
+    set_up();
+    perf_host.perf.frames_of_notes = true;
+    perf_host.perf.tick_rate = 1000;
+    map(open_task(attr), 0);
+    attr.config = UPMU_PERF_CPU_CLOCK;
+    attr.sample_period = 100;
+    map(open_task(attr), 1);
+    perf_switch(0, 0);
+    for (unsigned hides = 0; hides < 2; hides++) {
+        perf_host.event[0].hides = hides;
+        fault(0x7fff00001234, &user_frame);
+        take_sample_of(0, 3);
+        assert_int_equal(record.word[0], user_frame.ip);
+        assert_int_equal(record.word[1], 0x7fff00001234);
+        fault(0xffff888800001234, &kernel_frame);
+        take_sample_of(0, 3);
+        assert_int_equal(record.word[1], hides ? 0 : 0xffff888800001234, hides);
+        fault(0xffff888800005678, NULL);
+        take_sample_of(0, 3);
+        assert_int_equal(record.word[1], hides ? 0 : 0xffff888800005678, hides);
+    }
+    upmu_sim_advance_ns(&perf_host.host.sim, 100);
+    tick(&user_frame);
+    take_sample_of(1, 3);
+    assert_int_equal(record.word[1], 0); /* a clock has no address */
     perf_switch(0, 2);
     perf_host_end();
 }
@@ -759,6 +801,7 @@ int main(void)
         cmocka_unit_test(without_interrupts_ticks_sample),
         cmocka_unit_test(software_samples_that_this_layer_lacks_are_refused),
         cmocka_unit_test(each_nth_fault_and_migration_is_sampled),
+        cmocka_unit_test(a_faults_sample_has_its_address),
         cmocka_unit_test(a_groups_counts_are_in_polled_samples),
         cmocka_unit_test(a_sample_has_registers_and_stack),
         cmocka_unit_test(a_stack_fits_into_its_record),

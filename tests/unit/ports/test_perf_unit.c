@@ -330,7 +330,7 @@ static void each_type_of_unit_has_a_folder(void **state)
     assert_null(strstr(files, "imc_2"));
     tear_down();
     set_up("skx2", (const char *const[]){"package0/die0/cha1", "package1/die0/iio0", "package0/die0/pcu0", NULL});
-    expect_files((const char *const[]){"uncore_cha_1/format/filter config1:0-63\n", "uncore_cha_1/cpumask ",
+    expect_files((const char *const[]){"uncore_cha_1/format/filter_opc0 config1:41-50\n", "uncore_cha_1/cpumask ",
                                        "uncore_iio_0/format/ch_mask config:36-43\n",
                                        "uncore_iio_0/format/fc_mask config:44-46\n",
                                        "uncore_iio_0/format/thresh config:24-35\n", "uncore_pcu/type 18\n",
@@ -359,6 +359,132 @@ static void each_type_of_unit_has_a_folder(void **state)
     tear_down();
 }
 
+/* Find the bits that the fields of a unit's words have, by the files of their formats: no bit has two fields. */
+static void fields_of_files(uint64_t mask[3])
+{
+    memset(mask, 0, 3 * sizeof mask[0]);
+    files[0] = 0;
+    upmu_perf_files(&perf_host.perf, note_file);
+    for (const char *at = files; (at = strstr(at, "/format/")); at++) {
+        const char *line = strstr(at, " config") + sizeof " config" - 1;
+        unsigned word = 0, first, last;
+        int length;
+
+        if (memcmp(at - 4, "/cpu", 4) == 0)
+            continue;
+        if (*line != ':')
+            word = (unsigned)(*line++ - '0');
+        do {
+            assert_int_equal(sscanf(line + 1, "%u%n", &first, &length), 1);
+            line += 1 + length;
+            last = first;
+            if (*line == '-' && sscanf(line + 1, "%u%n", &last, &length) == 1)
+                line += 1 + length;
+            for (; first <= last; first++) {
+                assert_false(mask[word] >> first & 1u, word, first);
+                mask[word] |= UINT64_C(1) << first;
+            }
+        } while (*line == ',');
+    }
+}
+
+/*
+ * Bits that have no field, and are not refused: the overflow bit and the enable bit of a select, which are ignored; a
+ * bit that the filters of Knights Landing always have, and a second bit that enables them; a bit above Linux's event
+ * codes.
+ */
+static bool is_without_field(const struct upmu_unit_type *type, unsigned word, unsigned bit)
+{
+    if (strcmp(type->name, "cha") == 0 && type->counters == 4 && type->filter_mask[0] == 0x1c01ff)
+        return (word == 1 && bit == 32) || (word == 0 && (bit == 16 || bit == 20 || bit == 22));
+    if (strcmp(type->name, "df") == 0 && bit == 38)
+        return word == 0;
+    return word == 0 && (bit == 20 || bit == type->enable_bit);
+}
+
+/* Is each bit of an event's words refused that no field has, and no other? Returns the number of fields' bits. */
+static unsigned compare_bits(const struct upmu_uncore_pmu *pmu)
+{
+    unsigned count = 0;
+    uint64_t mask[3];
+
+    fields_of_files(mask);
+    for (unsigned word = 0; word < 3; word++)
+        for (unsigned bit = 0; bit < 64; bit++) {
+            uint64_t words[3] = {mask[0] & (0 - mask[0]), 0, 0};
+            bool has = mask[word] >> bit & 1u;
+            struct upmu_event event;
+            enum upmu_status status;
+
+            words[word] |= UINT64_C(1) << bit;
+            status = upmu_event_raw(&pmu->pmu, words[0], words[1], words[2], &event);
+            count += has;
+            /* A code that tells a counter, and that of a fixed event alone, have no other values. */
+            if (!word && (pmu->type->style == UPMU_UNIT_FREE || !pmu->type->select_mask))
+                continue;
+            if (has || !is_without_field(pmu->type, word, bit))
+                assert_int_equal(status != UPMU_ERR_NOT_PERMITTED, has, word, bit);
+        }
+    return count;
+}
+
+static void fields_are_what_is_accepted(void **state)
+{
+    static const char *const none[] = {NULL};
+    const struct upmu_sim_machine *machine;
+    unsigned types = 0;
+
+    (void)state;
+    for (unsigned m = 0; (machine = upmu_sim_machine_at(m)) != NULL; m++) {
+        set_up(machine->name, none);
+        for (unsigned t = 0; t < uncore.list.pmu_count; t++) {
+            unsigned i = 0;
+
+            while (uncore.list.unit[i].type != t)
+                i++;
+            uncore.units[0] = &uncore.unit[0];
+            if (upmu_unit_open(&uncore.unit[0], &perf_host.host.machine, &uncore.list.unit[i], 1) != UPMU_OK)
+                continue;
+            perf_host.perf.unit_count = 1;
+            assert_compare(compare_bits(&uncore.list.pmu[t]), >=, 5, m, t);
+            types++;
+            perf_host.perf.unit_count = 0;
+            assert_int_equal(upmu_unit_close(&uncore.unit[0]), UPMU_OK);
+        }
+        tear_down();
+    }
+    assert_compare(types, >, 100);
+}
+
+/* A program's fields of filters reach the registers of the unit; a value that they have no room for is refused. */
+static void filters_reach_the_unit(void **state)
+{
+    struct upmu_perf_attr attr = {.type = UNIT(0), .size = sizeof attr, .config = 0x1134};
+    const struct upmu_sim_unit *unit;
+    int file;
+
+    (void)state;
+    set_up("skx2", (const char *const[]){"package0/die0/cha1", NULL});
+    unit = upmu_sim_unit(&uncore.uncore, "cha", 0, 1);
+    expect_files((const char *const[]){"uncore_cha_1/format/filter_tid config1:0-8\n",
+                                       "uncore_cha_1/format/filter_state config1:17-26\n",
+                                       "uncore_cha_1/format/filter_opc0 config1:41-50\n",
+                                       "uncore_cha_1/format/filter_isoc config1:63\n",
+                                       "uncore_cha_1/format/edge config:18\n", NULL});
+    attr.config1 = UINT64_C(0x215) << 41 | UINT64_C(0x3f) << 17;
+    file = perf_open(&attr, -1, 0, -1, 0);
+    assert_compare(file, >, 0);
+    assert_int_equal(unit->filter[0], 0x3f << 17);
+    assert_int_equal(unit->filter[1], 0x215 << 9);
+    perf_close(file);
+    attr.config1 = UINT64_C(1) << 13; /* between two fields */
+    assert_int_equal(perf_open(&attr, -1, 0, -1, 0), -UPMU_PERF_EINVAL);
+    attr.config1 = 0;
+    attr.config2 = 1;
+    assert_int_equal(perf_open(&attr, -1, 0, -1, 0), -UPMU_PERF_EINVAL);
+    tear_down();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +494,8 @@ int main(void)
         cmocka_unit_test(readings_are_types),
         cmocka_unit_test(a_unit_outlives_the_cpu_that_drives_it),
         cmocka_unit_test(each_type_of_unit_has_a_folder),
+        cmocka_unit_test(fields_are_what_is_accepted),
+        cmocka_unit_test(filters_reach_the_unit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
