@@ -104,7 +104,7 @@ void upmu_record_branches_take(struct upmu_overflow *overflow, const struct upmu
 {
     struct upmu_meter *meter = &overflow->cpu->meter;
     struct upmu_branch_unit *unit = &overflow->cpu->branches;
-    uint32_t wanted = upmu_branch_samples_wanted(overflow->session);
+    uint32_t wanted = upmu_branch_samples_wanted(overflow->set);
 
     overflow->branches = 0;
     if (!upmu_record_branches_apply(meter) || !record->branches || !wanted || wanted != meter->branches ||
