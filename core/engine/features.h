@@ -116,16 +116,16 @@ static inline void upmu_features_reported(struct upmu_meter *meter)
 }
 
 /*
- * A bracket has found an overflow without an interrupt, or reads mail (`is_mail`), which may be that of a poll: it may
- * have stopped the branch stack.  The end of the bracket lets the stack record again.
+ * A bracket has found an overflow without an interrupt, or reads mail, which may be that of a poll: the overflow may
+ * have stopped the branch stack.  Returns whether mail has to be read, so that the stack records again.
  */
-static inline void upmu_features_missed(struct upmu_meter *meter, bool is_mail)
+static inline bool upmu_features_missed(struct upmu_meter *meter)
 {
 #if UPMU_BRANCH_SAMPLES
-    if (upmu_features_branches(meter) && upmu_branch_samples_missed(meter) && !is_mail)
-        meter->cpu->mail.pending = 1;
+    return upmu_features_branches(meter) && upmu_branch_samples_missed(meter);
 #else
-    (void)meter, (void)is_mail;
+    (void)meter;
+    return false;
 #endif
 }
 

@@ -597,7 +597,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
         UPMU_BARRIER();
         cpu->mail.has_frame = 0;
     }
-    upmu_features_missed(meter, true);
+    (void)upmu_features_missed(meter);
     if (meter->live)
         (void)handle_overflows(&pass);
     else

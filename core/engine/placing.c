@@ -260,7 +260,8 @@ bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_
 }
 
 /*
- * May a session whose set needs the branch stack have it here, and do the sets beside it want no branches, or the same?  False: the
+ * May a session whose set needs the branch stack have it here, and do the sets beside it want no branches, or the
+ * same?  False: the
  * refusal is *out_status and session->why.
  */
 static bool has_branches(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,

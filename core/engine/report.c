@@ -9,6 +9,7 @@
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
 #include "core/engine/features.h"
+#include "core/engine/interrupt.h"
 #include "core/engine/program.h"
 #include "core/engine/special.h"
 
@@ -207,8 +208,8 @@ void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, u
     if (mail->has_frame && (mail->framed & counters)) {
         frame = &mail->frame;
         mail->framed &= ~counters;
-    } else {
-        upmu_features_missed(meter, false);
+    } else if (upmu_features_missed(meter)) {
+        upmu_interrupt_raise(meter);
     }
     upmu_report(session, events, frame, &now_ns);
 }

@@ -484,25 +484,26 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
     enum upmu_status status = UPMU_OK;
 
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        bool lacks;
+
         if (upmu_session_waits(session))
             upmu_session_note(session, upmu_meter_now(meter));
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
+        lacks = upmu_placing_lacks_hook(meter, session);
         /*
          * `where_it_was`: the session has kept its claims, and runs again on its counters without a search.  Sessions
          * that wait get other counters, at the next tick.  Where the CPU has lost its memory for records or its branch
-         * stack, a start is refused, and says why; a thread's session waits.
+         * stack, a start is refused, and says why; a thread's session waits, as other CPUs may have them.
          */
-        if (where_it_was && !upmu_placing_lacks_hook(meter, session)) {
+        if (where_it_was && !lacks) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
             if (!upmu_plan_in(meter, session, upmu_active(session)))
                 UPMU_STORE(session->error, upmu_session_refuse(session, UPMU_ERR_LOST_CLAIM));
             upmu_reconcile(meter);
         } else {
-            bool waits = session->thread && upmu_placing_lacks_hook(meter, session); /* other CPUs may have it */
-
-            UPMU_STORE(session->error, upmu_waiting_start(meter, session, !waits));
+            UPMU_STORE(session->error, upmu_waiting_start(meter, session, !(session->thread && lacks)));
         }
         if (session->error != UPMU_OK)
             status = session->error;

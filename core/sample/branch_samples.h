@@ -86,8 +86,8 @@ void upmu_branch_samples_interrupt(struct upmu_meter *meter);
 void upmu_branch_samples_status(struct upmu_meter *meter, uint64_t status);
 
 /*
- * A bracket has found an overflow, or looks for one, whose interrupt may have been dropped, while the stack records: the
- * hardware may have stopped recording.  Returns whether that was not known yet.
+ * A bracket has found an overflow, or looks for one, whose interrupt may have been dropped, while the stack records:
+ * the hardware may have stopped recording.  Returns whether that was not known yet.
  */
 bool upmu_branch_samples_missed(struct upmu_meter *meter);
 

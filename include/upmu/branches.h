@@ -138,8 +138,8 @@ enum upmu_status upmu_branches_read(struct upmu_cpu *cpu, struct upmu_branch *ou
 
 /*
  * Stop recording and keep the entries, until upmu_branches_resume() or upmu_branches_stop().  A resume in an NMI that
- * interrupts this call does not end it.  At most 1 R + 1 W (Intel architectural: 1 W).  Where the stack has few entries,
- * call it as the first thing in the host's entry for a fault.
+ * interrupts this call does not end it.  At most 1 R + 1 W (Intel architectural: 1 W).  Where the stack has few
+ * entries, call it as the first thing in the host's entry for a fault.
  *
  * `cpu` must be the executing CPU: this is not checked.
  * Returns UPMU_OK; UPMU_ERR_STATE (not started); UPMU_ERR_PORT; UPMU_ERR_COMPILED_OUT.
@@ -151,9 +151,9 @@ enum upmu_status upmu_branches_freeze(struct upmu_cpu *cpu);
 /*
  * Continue recording after upmu_branches_freeze().  Cost, return values and context: as upmu_branches_freeze().  If the
  * sessions that had the frozen stack have stopped, the freeze ends, and the result is UPMU_ERR_STATE.  If others have
- * started, or another thread runs, the stack is cleared: that costs as much as the start of a session with branches.  In
- * an NMI that has interrupted a local call, the end of that call does it, and the stack stays off until then; in one that
- * has interrupted upmu_pmi_handle(), the next local call may be the first that does.
+ * started, or another thread runs, the stack is cleared: that costs as much as the start of a session with branches.
+ * In an NMI that has interrupted a local call, the end of that call does it, and the stack stays off until then; in
+ * one that has interrupted upmu_pmi_handle(), the next local call may be the first that does.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu);

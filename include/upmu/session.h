@@ -84,8 +84,8 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
  * `hide` true: where the interrupted code was not in user mode, addresses are 0 in this session's samples and messages,
  * and its format gets no frame.  Use it for sessions of programs that must not learn the kernel's addresses.  A session
  * that counts user mode alone needs it, too, because its interrupt may come a few instructions late.  False, as after
- * upmu_session_init(): nothing is hidden.  Valid from the next overflow on; what a sample can have of branches is chosen
- * at the start (upmu_session_branches()).
+ * upmu_session_init(): nothing is hidden.  Valid from the next overflow on; what a sample can have of branches is
+ * chosen at the start (upmu_session_branches()).
  * Context: any.
  */
 void upmu_session_hide_kernel(struct upmu_session *session, bool hide);

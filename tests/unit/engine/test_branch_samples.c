@@ -664,9 +664,9 @@ static void two_filters_and_others_leave_no_counter_idle(void **state)
 }
 
 /*
- * Core 2 and Nehalem: an event comes that only one counter can have, or an erratum's sequence is needed.  A session that
- * samples moves for it, beside one with another filter whose events only count.  Catches: a filter that is asked of a
- * session without samples, so that the session that moves stops or waits for ever.
+ * Core 2 and Nehalem: an event comes that only one counter can have, or an erratum's sequence is needed.  A session
+ * that samples moves for it, beside one with another filter whose events only count.  Catches: a filter that is asked
+ * of a session without samples, so that the session that moves stops or waits for ever.
  */
 static void a_session_that_only_counts_has_no_filter(void **state)
 {
@@ -1312,8 +1312,8 @@ static void a_resume_within_a_read_waits_for_its_end(void **state)
 }
 
 /*
- * The interrupt of an overflow is dropped: the hardware has frozen the stack, and no handler comes.  A poll, or the stop
- * of a session that has overflowed, lets the stack record again.
+ * The interrupt of an overflow is dropped: the hardware has frozen the stack, and no handler comes.  A poll, or the
+ * stop of a session that has overflowed, lets the stack record again.
  */
 static void a_dropped_interrupt_leaves_the_stack_recording(void **state)
 {
@@ -1349,7 +1349,7 @@ static void a_dropped_interrupt_leaves_the_stack_recording(void **state)
  * Another session has started while the stack was frozen.  It is masked in an interrupt at each access of the resume,
  * which has to clear the stack: nothing records for it, and the stack can be taken back.
  */
-static void a_resume_does_not_record_for_a_session_that_an_interrupt_ends(void **state)
+static void a_resume_does_not_record_for_an_ended_session(void **state)
 {
     static const struct upmu_format format = {.name = "mask", .overflow = mask_always};
 
@@ -1773,7 +1773,7 @@ int main(void)
         cmocka_unit_test(a_frozen_stack_stays_as_it_is),
         cmocka_unit_test(a_resume_within_a_read_waits_for_its_end),
         cmocka_unit_test(a_dropped_interrupt_leaves_the_stack_recording),
-        cmocka_unit_test(a_resume_does_not_record_for_a_session_that_an_interrupt_ends),
+        cmocka_unit_test(a_resume_does_not_record_for_an_ended_session),
         cmocka_unit_test(a_freeze_holds_though_an_nmi_resumes),
         cmocka_unit_test(a_change_ends_a_freeze),
         cmocka_unit_test(a_stack_that_is_to_be_cleared_is_in_no_sample),
