@@ -18,7 +18,7 @@
 #if UPMU_BRANCH_SAMPLES
 
 /* MSR_PEBS_DATA_CFG: the group of branches, and from this bit on the number of entries - 1. */
-#define GROUP_BRANCHES UPMU_BIT64(3)
+#define GROUP_LBR UPMU_BIT64(3)
 #define GROUP_COUNT_SHIFT 24u
 
 #define BYTES_ENTRY 24u
@@ -70,7 +70,7 @@ void upmu_record_branches_come(struct upmu_meter *meter)
     if (records->grown == needed)
         return;
     if (needed)
-        value |= GROUP_BRANCHES | (uint64_t)(meter->pmu->branch_depth - 1u) << GROUP_COUNT_SHIFT;
+        value |= GROUP_LBR | (uint64_t)(meter->pmu->branch_depth - 1u) << GROUP_COUNT_SHIFT;
     records->grown = UPMU_RECORD_UNKNOWN;
     if (upmu_bank_write_address(&meter->bank, UPMU_RECORD_GROUPS, value) ||
         upmu_bank_write_address(&meter->bank, UPMU_RECORD_GROUPS, value))
