@@ -6,15 +6,15 @@
 ;     nasm -f bin -DKERNEL='"upmu32.elf"' -DCOMMANDS='"info"' -o upmu.img loader.asm
 ;
 ; Sector 0 is this loader, sector 1 the command line, the ELF file follows.  It reads
-; all of them with the BIOS (INT 13h function 42h) to 0FE00h and up, then, in protected
+; all of them with the BIOS (INT 13h function 42h) to 7E00h and up, then, in protected
 ; mode, does what multiboot 0.6.96 asks of a loader.
 
 %ifndef COMMANDS
 %define COMMANDS ""
 %endif
 
-COMMAND_LINE    equ 0xfe00
-FILE            equ 0x10000
+COMMAND_LINE    equ 0x7e00
+FILE            equ 0x8000
 HIGHEST         equ 0x98000             ; the kernel's file ends below: 32 KiB under what BIOSes keep at 9FC00h
 INFORMATION     equ 0x0800
 CHUNK           equ 64                  ; sectors of one read: never across 64 KiB
