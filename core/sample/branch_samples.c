@@ -249,16 +249,14 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
 {
     struct upmu_meter *meter = &overflow->cpu->meter;
     struct upmu_branch_unit *unit = &overflow->cpu->branches;
-    /* The kernel was hidden after the start: the stack has its branches. */
-    bool late = (meter->branches & UPMU_BRANCH_KERNEL) && overflow->session->hides_kernel;
 
     if ((overflow->flags & UPMU_SAMPLE_PRECISE) && upmu_record_branches_apply(meter))
         return; /* it has the branches of its record, or none */
     overflow->branches = 0;
     if (!(overflow->flags & UPMU_SAMPLE_PRECISE))
         overflow->parts = 0;
-    if (late || !of_interrupt || !meter->branches || unit->frozen || unit->stale || unit->taken == BRANCHES_LOST ||
-        upmu_branch_samples_wanted(overflow->set) != meter->branches)
+    if (!of_interrupt || !meter->branches || unit->frozen || unit->stale || unit->taken == BRANCHES_LOST ||
+        upmu_branch_samples_wanted(overflow->set) != meter->branches || upmu_branch_samples_hidden(overflow->session))
         return;
     if (unit->taken == BRANCHES_UNREAD)
         read_stack(meter);

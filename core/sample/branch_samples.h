@@ -42,6 +42,12 @@ static inline uint32_t upmu_branch_samples_wanted(const struct upmu_set *set)
     return record & UPMU_BRANCH_USER ? record & ~(uint32_t)UPMU_BRANCH_KERNEL : 0;
 }
 
+/* Has the session hidden the kernel after its start, so that the stack may have branches that it is not to see? */
+static inline bool upmu_branch_samples_hidden(const struct upmu_session *session)
+{
+    return session->hides_kernel && !session->began_hidden && (session->branches & UPMU_BRANCH_KERNEL);
+}
+
 /* Does this CPU lend its stack to sessions?  Without, no set runs there that needs the stack. */
 static inline bool upmu_branch_samples_ready(const struct upmu_meter *meter)
 {

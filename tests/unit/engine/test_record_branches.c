@@ -474,8 +474,22 @@ static void a_program_gets_no_branch_of_the_kernel(void **state)
     for (unsigned i = 0; i < record.branches; i++)
         assert_int_equal(record.branch[i].from >> 63 | record.branch[i].to >> 63, 0, i);
     upmu_ring_drop(&host.session.ring);
-    upmu_session_hide_kernel(&host.session, false); /* the stack was not started for this */
+    upmu_session_hide_kernel(&host.session, false); /* of branches this holds from the next start on */
     execute_on(USER_CODE, 1505, 1505);
+    assert_true(upmu_ring_view(&host.session.ring, &record));
+    assert_int_equal(record.branches, 30);
+    finish();
+}
+
+static void a_session_that_hides_the_kernel_later_gets_none(void **state)
+{
+    struct upmu_record record;
+
+    (void)state;
+    set_up("icelake", 16384);
+    begin(0, LOADS, 1000, 0, MODES);
+    upmu_session_hide_kernel(&host.session, true);
+    execute(USER_CODE, 1500);
     assert_true(upmu_ring_view(&host.session.ring, &record));
     assert_int_equal(record.parts, 0);
     finish();
@@ -567,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_record_without_an_interrupt_has_branches),
         cmocka_unit_test(a_frozen_stack_gives_records_no_branches),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
+        cmocka_unit_test(a_session_that_hides_the_kernel_later_gets_none),
         cmocka_unit_test(entries_after_an_empty_one_are_none),
         cmocka_unit_test(a_damaged_record_is_counted),
     };
