@@ -9,7 +9,6 @@
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
 #include "core/engine/features.h"
-#include "core/engine/interrupt.h"
 #include "core/engine/program.h"
 #include "core/engine/special.h"
 
@@ -209,7 +208,7 @@ void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, u
         frame = &mail->frame;
         mail->framed &= ~counters;
     } else if (upmu_features_missed(meter)) {
-        upmu_interrupt_raise(meter);
+        mail->pending = 1;
     }
     upmu_report(session, events, frame, &now_ns);
 }
