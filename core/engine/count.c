@@ -131,8 +131,9 @@ void upmu_count_next(struct upmu_tally *tally, uint64_t period, uint64_t over)
     UPMU_STORE(tally->due, tally->total - over + tally->reset);
 }
 
-void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
+void upmu_count_adapt(const struct upmu_pmu *pmu, struct upmu_tally *tally, uint64_t now_ns)
 {
+    uint64_t least = UINT64_C(1) << tally->least_log2;
     uint64_t elapsed_ns = now_ns - tally->adapted_ns, ideal, rest;
 
     tally->adapted_ns = now_ns;
@@ -149,8 +150,11 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
         UPMU_STORE(tally->period, tally->period + ((ideal - tally->period + 7u) >> 3));
     else
         UPMU_STORE(tally->period, tally->period - ((tally->period - ideal + 7u) >> 3));
-    if (!tally->period)
-        UPMU_STORE(tally->period, 1);
+    /* No shorter than what upmu_count_load() loads: what comes in between would count as lost. */
+    if (least < pmu->min_period)
+        least = pmu->min_period;
+    if (tally->period < least)
+        UPMU_STORE(tally->period, least);
 }
 
 bool upmu_count_due(struct upmu_tally *tally)
@@ -456,7 +460,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         return false;
     due = upmu_count_due(tally);
     if (due && tally->frequency)
-        upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
+        upmu_count_adapt(meter->pmu, tally, upmu_session_clock(session, now_ns));
     if (passed)
         upmu_count_flag(meter, UPMU_BIT32(counter));
     /* An overflow whose record has not come has set its status bit, too, and no interrupt of ours will clear it. */

@@ -156,7 +156,7 @@ static inline void upmu_count_wait(struct upmu_tally *tally, uint64_t left, uint
  * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is the
  * session's enabled time.  Nothing changes if no time has passed since the last call.
  */
-void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
+void upmu_count_adapt(const struct upmu_pmu *pmu, struct upmu_tally *tally, uint64_t now_ns);
 
 /* The longest period of an event, in events: 2^63 - 1. */
 #define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)

@@ -103,7 +103,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
         if (tally->frequency)
-            upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
+            upmu_count_adapt(meter->pmu, tally, upmu_session_clock(session, pass->now_ns));
         throttle_tally(pass, tally, tally->lost != lost);
     }
     if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
@@ -436,7 +436,7 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
     if (!pass->is_mail && !upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST))
         rearm_pmi(cpu);
     flagged = read_status(pass);
-    if (look)
+    if (look || pass->recorded) /* without a look: what faults have left of records */
         upmu_features_closed(meter, false);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));

@@ -106,8 +106,11 @@ static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
         return UPMU_OK;
     meter->in_guest = guest;
     meter->bank.absent = close;
-    if (!(open | close))
-        return UPMU_OK;
+    if (!(open | close)) {
+        if (guest)
+            upmu_features_cross(meter); /* what faults have left of records: precise alone is not 0 then */
+        return meter->failed ? UPMU_ERR_PORT : UPMU_OK;
+    }
     tend_counters(meter, close, false);
     if (!guest)
         upmu_features_cross(meter);

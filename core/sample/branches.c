@@ -549,7 +549,7 @@ void upmu_records_emergency(struct upmu_cpu *cpu)
     upmu_records_off(cpu);
     if (!cpu->branches.ours)
         return;
-    stack = cpu->meter.pmu->branch_stack;
+    stack = cpu->meter.bank.pmu->branch_stack;
     cpu->branches.stack = NULL;
     cpu->branches.ours = 0;
 #if UPMU_BRANCH_SAMPLES

@@ -562,6 +562,7 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
         *out_reason = "the register of the debug store drops what is written";
         status = UPMU_ERR_UNSUPPORTED;
     }
+    meter->takes_records = 1; /* nobody else has the registers: the end restores them */
     return upmu_records_end(meter) ? status : UPMU_ERR_PORT;
 }
 
@@ -636,14 +637,15 @@ void upmu_records_forget(struct upmu_cpu *cpu)
 void upmu_records_off(struct upmu_cpu *cpu)
 {
     struct upmu_meter *meter = &cpu->meter;
+    struct upmu_bank *bank = &meter->bank; /* its PMU stays known where the end of the CPU has failed */
 
     if (!cpu->records.ours)
         return;
     cpu->records.ours = 0;
-    (void)upmu_bank_handler_close(&meter->bank, meter->precise);
-    (void)upmu_bank_write_address(&meter->bank, meter->pmu->table->rows[meter->pmu->record_row].address, 0);
+    (void)upmu_bank_handler_close(bank, meter->precise);
+    (void)upmu_bank_write_address(bank, bank->pmu->table->rows[bank->pmu->record_row].address, 0);
     if (meter->takes_records) /* else other software may have the register */
-        (void)upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, 0);
+        (void)upmu_bank_write_address(bank, UPMU_DS_AREA, 0);
 }
 
 #endif

@@ -779,6 +779,19 @@ static void leave(struct rig *rig, struct rig_duty *duty)
 
 static const char *const kind_names[] = {"instructions", "cycles", "branches", "cache-references"};
 
+/* Add an event.  K7 has none of the last name: there the model counts those of the word that K8 has for it. */
+static enum upmu_status add_event(struct upmu_set *set, const char *text, const struct upmu_sampling *sampling)
+{
+    const char *references = kind_names[RIG_REFERENCES];
+    enum upmu_status status = upmu_set_add(set, text, sampling);
+    char word[80];
+
+    if (status != UPMU_ERR_NO_SUCH_EVENT || strncmp(text, references, strlen(references)))
+        return status;
+    snprintf(word, sizeof word, "r77d%s", text + strlen(references));
+    return upmu_set_add(set, word, sampling);
+}
+
 void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sampled)
 {
     struct rig_duty *duty = &rig->duty[index];
@@ -799,7 +812,7 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
         if (sampled >> k & 1u)
             sampling.period = rig_amount(duty->kind[k], RIG_UNIT);
         duty->period[k] = sampling.period;
-        if (upmu_set_add(&duty->session.set, text, &sampling) != UPMU_OK)
+        if (add_event(&duty->session.set, text, &sampling) != UPMU_OK)
             rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
         duty->events++;
     }
@@ -1203,7 +1216,7 @@ void rig_second_set(struct rig *rig, unsigned index)
         upmu_session_add_set(&duty->session, NULL, 0, flags, 0) != UPMU_OK ||
         upmu_session_add_set(&duty->session, &rig->set, 1, flags, 0) != UPMU_OK ||
         upmu_set_add(&rig->set, "instructions", NULL) != UPMU_OK ||
-        upmu_set_add(&rig->set, "cache-references", &sampling) != UPMU_OK)
+        add_event(&rig->set, kind_names[RIG_REFERENCES], &sampling) != UPMU_OK)
         rig_fail(rig, "a second set: %s", upmu_status_text(duty->session.why.status));
 }
 

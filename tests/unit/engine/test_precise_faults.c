@@ -21,6 +21,7 @@
 #define DS_AREA 0x600
 #define DEBUGCTL 0x1d9
 #define STATUS 0x38e
+#define STATUS_CLEAR 0x390
 #define PERIOD 1000u
 
 static struct host host;
@@ -528,10 +529,99 @@ static void an_entry_says_that_records_are_not_off(void **state)
     ends_without_records();
 }
 
+/* A stop that could not clear PEBS_ENABLE, then a guest: nothing else runs that would end records before it. */
+static void an_entry_tries_once_more_to_end_records(void **state)
+{
+    (void)state;
+    prepare(0);
+    begin(1);
+    run(500);
+    host.sim.expect_faults = true;
+    host.sim.fault_address = PEBS_ENABLE;
+    assert_int_equal(upmu_session_stop(&host.sessions[1]), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(peek(PEBS_ENABLE), 2);
+    assert_int_equal(upmu_cpu_enter_guest(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(peek(PEBS_ENABLE), 0);
+    assert_int_equal(upmu_cpu_leave_guest(&host.cpu[0]), UPMU_OK);
+    ends_without_records();
+}
+
+/* The end of a CPU cannot clear PEBS_ENABLE; then the kernel panics.  The address stays, as others may have it by now. */
+static void an_emergency_after_an_end_that_failed(void **state)
+{
+    (void)state;
+    prepare(0);
+    begin(1);
+    run(500);
+    host.sim.expect_faults = true;
+    host.sim.fault_address = PEBS_ENABLE;
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(peek(PEBS_ENABLE), 2);
+    upmu_records_emergency(&host.cpu[0]);
+    assert_int_equal(peek(PEBS_ENABLE), 0);
+}
+
+static unsigned writes_of_area;
+
+static void keep_a_part(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu, (void)number;
+    if (address != DS_AREA)
+        return;
+    if (kind == UPMU_SIM_WRMSR)
+        writes_of_area++;
+    else if (writes_of_area == 1)
+        upmu_sim_poke(sim, 0, DS_AREA, AREA & UINT64_C(0xffffffff));
+}
+
+/* A register that keeps 32 bits of the address: the memory is refused, and the registers are as they were. */
+static void a_register_that_keeps_a_part_is_restored(void **state)
+{
+    (void)state;
+    host_prepare(&host, "icelake");
+    host.sim.memory = memory;
+    upmu_sim_poke(&host.sim, 0, PEBS_GROUPS, 8);
+    host_start(&host);
+    writes_of_area = 0;
+    host.sim.before_access = keep_a_part;
+    assert_int_equal(give(), UPMU_ERR_UNSUPPORTED);
+    host.sim.before_access = NULL;
+    assert_int_equal(peek(PEBS_GROUPS), 8);
+    assert_int_equal(peek(DS_AREA), 0);
+}
+
+/* A stop that could not clear the bit of a full buffer: no plan follows, and NMIs of others are not ours for it. */
+static void an_interrupt_of_others_after_a_fault(void **state)
+{
+    static const struct upmu_frame frame = {.ip = CODE};
+
+    (void)state;
+    prepare(0);
+    begin(4);
+    host.sim.cpu[0].in_nmi = true;
+    run(1100);
+    host.sim.expect_faults = true;
+    host.sim.fault_address = STATUS_CLEAR;
+    assert_int_equal(upmu_session_stop(&host.sessions[4]), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(peek(STATUS) >> 62 & 1u, 1);
+    (void)upmu_pmi_handle(&host.cpu[0], &frame);
+    assert_int_equal(peek(STATUS) >> 62 & 1u, 0);
+    assert_int_equal(upmu_pmi_handle(&host.cpu[0], &frame) == UPMU_PMI_HANDLED, 0);
+    host.sim.cpu[0].in_nmi = false;
+    ends_without_records();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_leave_no_records_behind),
+        cmocka_unit_test(an_interrupt_of_others_after_a_fault),
+        cmocka_unit_test(an_entry_tries_once_more_to_end_records),
+        cmocka_unit_test(a_register_that_keeps_a_part_is_restored),
+        cmocka_unit_test(an_emergency_after_an_end_that_failed),
         cmocka_unit_test(an_event_after_a_fault_begins_its_records),
         cmocka_unit_test(memory_comes_back_after_a_start_that_failed),
         cmocka_unit_test(memory_that_was_given_in_vain_comes_back),

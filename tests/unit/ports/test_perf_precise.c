@@ -225,6 +225,57 @@ static void a_short_period_is_raised(void **state)
     }
 }
 
+/*
+ * A frequency takes the period of a rare event below 128.  Catches: an event that fails when it is stopped and started.
+ */
+static void a_frequency_survives_a_stop(void **state)
+{
+    (void)state;
+    for (unsigned bursts = 980; bursts < 1100; bursts++) {
+        int file;
+
+        begin("sapphirerapids", true);
+        file = open_task(raw_of(LOADS, 1000, UPMU_PERF_SAMPLE_IP, USER_ONLY | UPMU_PERF_FREQ | LEVEL(2)));
+        assert_true(file >= 0);
+        for (unsigned i = 0; i < bursts; i++) {
+            perf_switch(0, 0);
+            perf_host.host.sim.now_ns += 1000000; /* a hundred loads in a ms */
+            run_loads(100);
+        }
+        assert_int_equal(count_of(file), 100 * bursts);
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0);
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+        run_loads(1000);
+        assert_int_equal(count_of(file), 100 * bursts + 1000, bursts);
+        perf_close(file);
+        perf_host_end();
+    }
+}
+
+/* The same without records: Zen 4 loads two events at least.  Catches: an event that fails at a stop. */
+static void a_rare_event_survives_a_stop(void **state)
+{
+    (void)state;
+    for (unsigned stops = 0; stops < 4; stops++) {
+        struct upmu_perf_attr attr = attr_of(INSTRUCTIONS, 1000, UPMU_PERF_SAMPLE_IP, USER_ONLY | UPMU_PERF_FREQ);
+        int file;
+
+        begin("zen4", false);
+        file = open_task(attr);
+        assert_true(file >= 0);
+        for (unsigned i = 0; i < 16000; i++) {
+            perf_switch(0, 0);
+            perf_host.host.sim.now_ns += 1000000000; /* a thousand events in 100 seconds */
+            run_loads(i < 770 ? 100 : 1);
+        }
+        run_loads(stops + 1);
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), 0);
+        assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
+        perf_close(file);
+        perf_host_end();
+    }
+}
+
 static void ordinary_samples_know_of_no_access(void **state)
 {
     const uint64_t parts = UPMU_PERF_SAMPLE_IP | UPMU_PERF_SAMPLE_ADDR | UPMU_PERF_SAMPLE_WEIGHT |
@@ -253,6 +304,8 @@ int main(void)
         cmocka_unit_test(a_precise_sample_has_what_the_hardware_stored),
         cmocka_unit_test(a_weight_has_its_latencies_apart),
         cmocka_unit_test(a_short_period_is_raised),
+        cmocka_unit_test(a_frequency_survives_a_stop),
+        cmocka_unit_test(a_rare_event_survives_a_stop),
         cmocka_unit_test(ordinary_samples_know_of_no_access),
     };
 
