@@ -201,7 +201,7 @@ def main():
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
     units = units_size(arguments.cc)
     branches = {source for _, source, _, _ in rows if re.search(r"branch(es|_entry|_stack|_samples)\.c$", source)}
-    precise = {source for _, source, _, _ in rows if re.search(r"(precise|record_memory|records_handle)\.c$", source)}
+    precise = {source for _, source, _, _ in rows if re.search(r"(precise|record_memory|records_handle|batch)\.c$", source)}
     line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core")
                                    and row[1] not in branches | precise) - sum(units.values()), limit=CORE_LIMIT, aim=CORE_AIM)
     line("text.branches", sum(row[2] for row in rows if row[1] in branches), limit=BRANCHES_LIMIT)
