@@ -22,15 +22,15 @@ STRUCTS = {  # struct: limit in bytes
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
-CORE_LIMIT, CORE_AIM = 135200, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 69770, 29 * 1024  # core/engine without units
+CORE_LIMIT, CORE_AIM = 135900, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 70330, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 38150, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 8540  # files that are there for branch records alone, in core and backends
-PRECISE_LIMIT = 8050  # files that are there for precise samples alone: records, their memory, their words in perf.data
+PRECISE_LIMIT = 9320  # files that are there for precise samples alone: records, their memory, their words in perf.data
 MINIMUM_LIMIT = 33100
 THREADS_LIMIT, THREADS_AIM = 39200, 34000
-PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (138700, 334690)}  # text, read-only data: + 1 %
+PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (140700, 334700)}  # text, read-only data: + 1 %
 PROFILE_AIMS = {"tiny": (30000, 8000)}
 GUEST_LIMIT = 6540  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 8200, 5632  # its registers of x86
@@ -201,7 +201,7 @@ def main():
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
     units = units_size(arguments.cc)
     branches = {source for _, source, _, _ in rows if re.search(r"(?<!record_)branch(es|_entry|_stack|_samples)\.c$", source)}
-    precise = {source for _, source, _, _ in rows if re.search(r"(precise|record_(memory|branches)|records_handle)\.c$", source)}
+    precise = {source for _, source, _, _ in rows if re.search(r"(precise|record_(memory|branches)|records_handle|batch)\.c$", source)}
     line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core")
                                    and row[1] not in branches | precise) - sum(units.values()), limit=CORE_LIMIT, aim=CORE_AIM)
     line("text.branches", sum(row[2] for row in rows if row[1] in branches), limit=BRANCHES_LIMIT)

@@ -161,6 +161,8 @@ bool upmu_count_due(struct upmu_tally *tally)
 {
     uint64_t over, periods = 0, rest;
 
+    if (upmu_count_due_records(tally))
+        return true;
     if (!upmu_tally_samples(tally) || tally->total < tally->due)
         return false;
     if (upmu_tally_is_precise(tally)) {
@@ -184,6 +186,44 @@ bool upmu_count_due(struct upmu_tally *tally)
     upmu_count_next(tally, tally->period, over);
     return true;
 }
+
+#if UPMU_PRECISE
+
+void upmu_count_fold_records(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t load,
+                             uint32_t records)
+{
+    uint64_t bits = upmu_bits_ones(meter->pmu->counter[counter].width);
+
+    load &= bits;
+    UPMU_STORE(meter->seen_counting, 1);
+    UPMU_STORE(tally->total, tally->total + ((load - tally->base + records * tally->period) & bits));
+    UPMU_STORE(tally->base, load);
+    UPMU_STORE(tally->due, tally->total + ((UINT64_C(0) - load) & bits));
+    UPMU_STORE(tally->reset, tally->period);
+    tally->ended = tally->period;
+    tally->overflows += records;
+}
+
+void upmu_count_skip(struct upmu_tally *tally)
+{
+    uint64_t rest, periods;
+
+    if (tally->total < tally->due)
+        return;
+    periods = upmu_divide(tally->total - tally->due, tally->period, &rest) + 1u;
+    tally->overflows += (uint32_t)periods;
+    UPMU_STORE(tally->lost, tally->lost + (uint32_t)periods);
+    UPMU_STORE(tally->due, tally->total + tally->period - rest);
+}
+
+bool upmu_count_lose_records(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter)
+{
+    upmu_count_mar_one(tally);
+    UPMU_STORE(tally->lost, tally->lost + 1u);
+    return upmu_bank_read(&meter->bank, counter, &tally->base);
+}
+
+#endif
 
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter)
 {

@@ -50,6 +50,17 @@ static inline bool upmu_tally_is_recorded(const struct upmu_tally *tally)
 #endif
 }
 
+/* Is an event sampled in batches (UPMU_SAMPLING_BATCH)?  A record loads its counter with the whole period. */
+static inline bool upmu_tally_is_batch(const struct upmu_tally *tally)
+{
+#if UPMU_PRECISE
+    return tally->batch;
+#else
+    (void)tally;
+    return false;
+#endif
+}
+
 /* Note whether the counter of an event has stored a record that is not a sample yet. */
 static inline void upmu_tally_record(struct upmu_tally *tally, bool recorded)
 {
@@ -115,6 +126,33 @@ static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned co
  * of these, and becomes UPMU_SWITCH_NOW in place of 0.
  */
 bool upmu_count_due(struct upmu_tally *tally);
+
+#if UPMU_PRECISE
+/*
+ * Count the periods of so many records of a batch, the last of which has loaded the counter with `load`, the new base.
+ * The next sample is due when the counter passes zero.
+ */
+void upmu_count_fold_records(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t load,
+                             uint32_t records);
+
+/* After a fold of a batch whose counter has passed zero without a record: count lost periods, begin the next one. */
+void upmu_count_skip(struct upmu_tally *tally);
+
+/*
+ * The records of a batch are lost: the counter's value becomes the base, and the count lacks an unknown part.  Returns
+ * false where the register faulted.
+ */
+bool upmu_count_lose_records(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter);
+#endif
+
+/* Are samples of a batch due, whose records are counted already?  Then it is noted that they are taken. */
+static inline bool upmu_count_due_records(struct upmu_tally *tally)
+{
+    if (!upmu_tally_is_batch(tally) || !upmu_tally_is_recorded(tally))
+        return false;
+    upmu_tally_record(tally, false);
+    return true;
+}
 
 /*
  * Set a tally's count to `total`, and begin a period of full length without random part.  The event's counter is lent

@@ -312,6 +312,7 @@ static enum upmu_status tick_meter(struct upmu_meter *meter, void *unused)
     (void)unused;
     if (!(++meter->ticks & 15u))
         status = upmu_interrupt_poll(meter);
+    upmu_features_tick(meter);
     upmu_waiting_tick(meter);
     return status;
 }
@@ -324,6 +325,7 @@ enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 static enum upmu_status poll_meter(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
+    upmu_features_tick(meter);
     return upmu_interrupt_poll(meter);
 }
 

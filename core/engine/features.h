@@ -22,6 +22,7 @@
  * another thread runs              (branches) clear;
  *                                  (drain) take
  * local call, at its end                              write
+ * tick, poll, read, guest entered  (drain) take
  * CPU comes, or wakes up           (wakes) set up     right to read unknown
  * registers may have changed       (drain) set up
  * entry or exit of a guest         (drain) switch;
@@ -35,8 +36,10 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
+#include "core/engine/interrupt.h"
 #include "core/engine/meter.h"
 #include "core/hw/port_call.h"
+#include "core/sample/batch.h"
 #include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/drain.h"
@@ -181,6 +184,16 @@ static inline uint32_t upmu_features_status(struct upmu_meter *meter, uint64_t s
 }
 
 /*
+ * In a bracket of a tick, a poll, a read or the entry of a guest: if hardware has stored records of batches, the end of
+ * the bracket takes them, as it does after an interrupt.
+ */
+static inline void upmu_features_tick(struct upmu_meter *meter)
+{
+    if (UPMU_PRECISE && upmu_batch_waits(meter))
+        upmu_interrupt_raise(meter);
+}
+
+/*
  * Were precise events given memory, or sessions the branch stack, also if the CPU sleeps or has lost them?  Neither is
  * switched off for a guest without a call.
  */
@@ -207,6 +220,8 @@ static inline void upmu_features_cross(struct upmu_meter *meter)
 #if UPMU_PRECISE && UPMU_WORLDS
     if (meter->precise)
         upmu_records_cross(meter);
+    if (meter->in_guest)
+        upmu_features_tick(meter);
 #else
     (void)meter;
 #endif

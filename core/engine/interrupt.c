@@ -139,6 +139,27 @@ static inline bool stops_alone(const struct upmu_meter *meter)
     return !(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
 }
 
+/*
+ * A batch has samples due, whose periods are counted.  Each record counts against the limit that throttles; without
+ * interrupts there is no storm.
+ */
+static UPMU_APART void take_batch(struct pass *pass, unsigned counter, struct upmu_tally *tally)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    unsigned records = upmu_batch_left(pass->cpu, tally);
+    uint64_t value;
+
+    pass->due |= UPMU_BIT32(counter);
+    for (unsigned i = 0; port_has_pmi(meter->machine->port) && i < records; i++)
+        throttle_tally(pass, tally, false);
+    if (!tally->throttled)
+        return;
+    if (upmu_bank_read(&meter->bank, counter, &value))
+        take_overflow(pass, counter, tally, value);
+    else
+        upmu_meter_fails(meter, tally->counters);
+}
+
 static void look_at_counter(struct pass *pass, unsigned counter)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -148,6 +169,10 @@ static void look_at_counter(struct pass *pass, unsigned counter)
 
     if (!tally)
         return;
+    if (upmu_count_due_records(tally)) {
+        take_batch(pass, counter, tally);
+        return;
+    }
     if (!upmu_bank_count(&meter->bank, counter, upmu_bank_value_bits(&meter->bank, counter), &value)) {
         upmu_meter_fails(meter, tally->counters);
         return;

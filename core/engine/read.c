@@ -11,6 +11,7 @@
 #include "core/hw/shared_page.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/bracket.h"
 #include "core/engine/meter.h"
@@ -97,7 +98,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     bool passed = UPMU_THREADS && apart && upmu_thread_was_passed(session);
     uint64_t apart_ns = UPMU_THREADS && apart ? upmu_thread_apart(session) + passed : 0;
     unsigned counter = UPMU_LOAD(tally->counter);
-    uint64_t due;
+    uint64_t due, missed = 0;
 
     missed_ns += apart_ns;
     if (UPMU_THREADS)
@@ -115,7 +116,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
         counter < UPMU_COUNTERS && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
-        if (!upmu_count_value(meter, tally, counter, &value))
+        if (!upmu_batch_value(meter, tally, counter, &value, &missed))
             return false;
         delta = upmu_count_delta(meter->pmu, tally, counter, value - UPMU_LOAD(tally->base));
         if (delta)
@@ -124,7 +125,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
             count->quality = UPMU_QUALITY_PARTIAL;
         count->raw += delta;
     }
-    due = UPMU_LOAD(tally->due);
+    due = UPMU_LOAD(tally->due) + missed;
     count->left = upmu_tally_samples(tally) && due > count->raw ? due - count->raw : 0;
     if (upmu_count_wraps(set, i))
         count->raw = upmu_count_wrapped(session, set, i, count->raw);
@@ -195,6 +196,27 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     }
 }
 
+#if UPMU_PRECISE
+
+static bool has_batch(struct upmu_set *set)
+{
+    if (UPMU_LOAD(set->program.flags) & UPMU_PROGRAM_PRECISE)
+        for UPMU_TALLIES(tally, set)
+            if (upmu_tally_is_batch(tally))
+                return true;
+    return false;
+}
+
+/* In a bracket, whose end takes the records of batches. */
+static enum upmu_status take_records_now(struct upmu_meter *meter, void *unused)
+{
+    (void)unused;
+    upmu_features_tick(meter);
+    return UPMU_OK;
+}
+
+#endif
+
 /*
  * Read on the executing CPU.  First the metrics of the session are brought up to date; that local call can need much
  * stack, so the counts are read after it, not inside.
@@ -204,11 +226,18 @@ static void read_here(void *argument)
     struct remote_read *remote = argument;
 
     remote->status = UPMU_OK;
-#if UPMU_METRICS
+#if UPMU_METRICS || UPMU_PRECISE
     struct upmu_session *session = remote->session;
     /* Load `meter` once: another CPU may link or unlink the session meanwhile. */
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+#endif
 
+#if UPMU_PRECISE
+    /* Where this fails, as another call is in progress, the records stay in the buffer and are in the count. */
+    if (meter && upmu_session_occupies(session) && has_batch(remote->set))
+        (void)(upmu_bracket_run(meter, take_records_now, NULL) == UPMU_OK);
+#endif
+#if UPMU_METRICS
     if (meter && upmu_session_occupies(session) && remote->set == upmu_active_seen(session) &&
         upmu_session_has_metrics(meter, session))
         remote->status = upmu_bracket_run(meter, read_metrics, session);

@@ -441,11 +441,11 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
 static void take_failed(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     for UPMU_TALLIES(tally, upmu_active(session)) {
-        uint64_t value;
+        uint64_t value, missed;
 
         if (upmu_tally_is_metric(tally) || tally->counter >= UPMU_COUNTERS ||
             meter->slot[tally->counter].tag != tally->tag ||
-            !upmu_count_value(meter, tally, tally->counter, &value))
+            !upmu_batch_value(meter, tally, tally->counter, &value, &missed))
             upmu_count_mar_one(tally);
         else
             upmu_count_take_failed(meter, session, tally, value, now_ns);

@@ -181,6 +181,16 @@ static inline uint32_t next_report(const struct upmu_set *set, uint32_t *rest)
     return events;
 }
 
+/* Return how many records the hardware has stored for a report of a batch; 0: the events of the report are none. */
+static inline unsigned batch_records(const struct upmu_session *session, uint32_t events)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    if (!UPMU_PRECISE || !(set->program.flags & UPMU_PROGRAM_PRECISE))
+        return 0;
+    return upmu_batch_left(session->meter->cpu, &set->tally[upmu_bits_lowest(events)]);
+}
+
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
 {
     bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
@@ -188,9 +198,14 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 
     if (UPMU_FORMATS && others)
         touch_others(session, events, false, *now_ns);
-    do
-        record_overflow(session, next_report(upmu_active(session), &rest), frame, *now_ns);
-    while (rest);
+    do {
+        uint32_t next = next_report(upmu_active(session), &rest);
+        unsigned records = batch_records(session, next);
+
+        for (unsigned i = 1; i < records; i++)
+            record_overflow(session, next, NULL, *now_ns);
+        record_overflow(session, next, records ? NULL : frame, *now_ns);
+    } while (rest);
     if (others)
         touch_others(session, events, true, *now_ns);
 }

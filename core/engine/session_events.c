@@ -2,6 +2,7 @@
 /*
  * What a session counts: the events of its sets, their periods, and counts that the host writes.
  */
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
@@ -31,6 +32,7 @@
 #else
 #define KNOWN_PARTS 0u
 #endif
+#define KNOWN_BATCH (UPMU_PRECISE ? UPMU_SAMPLING_BATCH : 0u)
 
 /* Does this build keep sampling attributes of events?  If not (0), set->sampling is not used. */
 #define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
@@ -105,7 +107,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         if (check_precise_period(session, pmu, event, period) != UPMU_OK)
             return UPMU_ERR_INVALID;
     }
-    if (sampling && (sampling->flags & ~(UPMU_SAMPLING_FLAGS | KNOWN_PARTS)))
+    if (sampling && (sampling->flags & ~(UPMU_SAMPLING_FLAGS | KNOWN_PARTS | KNOWN_BATCH)))
         return UPMU_ERR_INVALID;
     if ((UPMU_UNCORE || UPMU_FOREIGN) && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))
         return pmu ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_NO_SUCH_PMU;
@@ -117,7 +119,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         return UPMU_OK;
     if (!UPMU_SAMPLING)
         return UPMU_ERR_COMPILED_OUT;
-    if (!port_has_pmi(machine->port))
+    if (!port_has_pmi(machine->port) && !(out->flags & KNOWN_BATCH))
         hook = "pmi_rearm";
     else if (out->frequency && !port_has_clock(machine->port))
         hook = "clock_ns";
@@ -132,6 +134,25 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         ((event->attributes & UPMU_ATTR_IN_TXCP) && period < FALLS_LEAST))
         return UPMU_ERR_INVALID;
     return UPMU_OK;
+}
+
+/* As check_sampling(), for an event that is to be entry `index` of a set; session->why.word may have the reason. */
+static UPMU_INSIDE enum upmu_status check_for_set(struct upmu_session *session, const struct upmu_set *set,
+                                                  unsigned index, const struct upmu_event *event,
+                                                  const struct upmu_sampling *sampling, struct upmu_sampling *out)
+{
+    enum upmu_status status = check_sampling(session, event, sampling, out);
+
+#if UPMU_PRECISE
+    const char *reason = status == UPMU_OK ? upmu_batch_refuses(set, index, event, out) : NULL;
+
+    if (reason)
+        return upmu_batch_refuse(session, event, reason);
+#else
+    (void)set;
+    (void)index;
+#endif
+    return status;
 }
 
 /*
@@ -180,6 +201,7 @@ static void settle_precise(struct upmu_session *session, struct upmu_set *set, u
     set->tally[i].precise = set->tally[i].period && (event->attributes & UPMU_ATTR_PRECISE);
     if (!set->tally[i].precise)
         return;
+    set->tally[i].batch = flags & UPMU_SAMPLING_BATCH;
     set->sampling[i].parts = (uint16_t)(flags >> UPMU_SAMPLING_PARTS_SHIFT);
     event->counters = upmu_records_counters(pmu, event->counters);
     /* Fixed counter 0 may lack the latency of the retirement: an event that asks for it avoids this counter. */
@@ -287,7 +309,7 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
     else if (set->count == set->capacity)
         status = UPMU_ERR_NO_SPACE;
     else if ((status = check_world(session, event)) == UPMU_OK)
-        status = check_sampling(session, event, sampling, &checked);
+        status = check_for_set(session, set, set->count, event, sampling, &checked);
     if (status == UPMU_OK) {
         set_event(session, set, set->count++, event, &checked);
         set_world(session, upmu_session_world_of(session) | event->world);
@@ -503,6 +525,10 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
     if (!session || index >= set->count || !set->tally[index].period)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     pmu = upmu_machine_pmu_of(session->machine, set->event[index].pmu);
+#if UPMU_PRECISE
+    if (set->tally[index].batch)
+        return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
+#endif
     if (!left || left > UPMU_LONGEST_PERIOD || period < pmu->min_period ||
         period > UPMU_LONGEST_PERIOD - set->tally[index].random_mask ||
         (set->tally[index].falls && (left < FALLS_LEAST || period < FALLS_LEAST)))
@@ -612,7 +638,7 @@ static enum upmu_status replace_event(struct upmu_session *session, struct upmu_
     if (index < set->count)
         status = UPMU_WORLDS && event->world != set->event[index].world ? UPMU_ERR_CONTRADICTION
                                                                         : check_world(session, event);
-    status = status == UPMU_OK ? check_sampling(session, event, sampling, &checked) : status;
+    status = status == UPMU_OK ? check_for_set(session, set, index, event, sampling, &checked) : status;
     UPMU_STORE(session->why.status, status);
     return status == UPMU_OK ? upmu_session_call(&call) : status;
 }

@@ -16,6 +16,7 @@
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
+#include "core/sample/batch.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/record_branches.h"
 #include <upmu/abi.h>
@@ -339,6 +340,8 @@ enum upmu_status upmu_session_branches(struct upmu_session *session, uint32_t re
     if (record && (!machine || !__atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE)))
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
+    if (record && upmu_batch_any(session))
+        return refuse_samples(session, NULL, "BATCH: its samples have no branches");
     if (record) {
         record |= (record & SAMPLE_MODES ? 0 : SAMPLE_MODES) | (record & SAMPLE_KINDS ? 0 : UPMU_BRANCH_ANY);
         if (upmu_session_world_of(session) == UPMU_WORLD_GUEST)

@@ -5,6 +5,7 @@
 #include "core/event/why.h"
 #include "core/engine/bracket.h"
 #include "core/engine/meter.h"
+#include "core/sample/batch.h"
 #include "core/sample/records_core.h"
 
 #if UPMU_PRECISE
@@ -86,6 +87,7 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     records->bytes -= records->bytes % meter->pmu->record_bytes;
     records->kernel_from = memory->kernel_from ? memory->kernel_from : UINT64_C(1) << 63;
     records->taken = records->shared = records->strange = 0;
+    upmu_batch_budget(records, meter->pmu);
     status = upmu_records_begin(meter, &reason);
     /* After faults the hardware may have the address: then the CPU has the memory until it is taken back. */
     if (status == UPMU_OK || records->ours) {

@@ -17,11 +17,13 @@
 #include "core/sample/records_core.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/engine/count.h"
 #include "core/engine/meter.h"
 #include "core/engine/plan.h"
+#include "core/sample/batch.h"
 #include "core/sample/precise_core.h"
 #include "core/sample/record_branches.h"
 #include <upmu/precise.h>
@@ -36,14 +38,6 @@
 
 /* upmu_records.looked of a damaged buffer, which is counted once: more words than a buffer has. */
 #define LOOKED_DAMAGED 0xffffu
-
-/* From this format on a record names the counters whose record it is, and no others. */
-#define FORMAT_NAMED 3u
-
-static unsigned record_format(const struct upmu_pmu *pmu)
-{
-    return pmu->record_capabilities >> 8 & 0xfu;
-}
 
 /*
  * Return the bits of counters in the register that makes them store records: those of their present events, or, with
@@ -63,17 +57,6 @@ static uint64_t bits_of_counters(const struct upmu_meter *meter, uint32_t counte
             bits |= meter->pmu->backend->record_bits(meter->pmu, event, counter);
     }
     return bits;
-}
-
-/* Return those of `counters` whose bits a record's word of counters has. */
-static uint32_t counters_of_bits(const struct upmu_pmu *pmu, uint32_t counters, uint64_t bits)
-{
-    uint32_t named = 0;
-
-    for (; counters; counters &= counters - 1u)
-        if (bits >> pmu->counter[upmu_bits_lowest(counters)].gate_bit & 1u)
-            named |= counters & ~(counters - 1u);
-    return named;
 }
 
 /*
@@ -171,7 +154,7 @@ static void mark_recorded(struct upmu_meter *meter, uint32_t counters)
         struct upmu_tally *tally = upmu_meter_on(meter, upmu_bits_lowest(counters));
 
         if (tally)
-            upmu_tally_record(tally, tally->precise);
+            upmu_tally_record(tally, tally->precise && !tally->batch);
     }
 }
 
@@ -183,18 +166,17 @@ static void mark_recorded(struct upmu_meter *meter, uint32_t counters)
 static void give_record(struct upmu_meter *meter, uint32_t wanted, uint64_t bits, unsigned at)
 {
     struct upmu_records *records = &meter->cpu->records;
-    uint32_t named = counters_of_bits(meter->pmu, records->seen, bits), mine;
+    uint32_t named = upmu_batch_named(meter, records->seen, bits);
+    uint32_t mine = counters_since(records, named & wanted, at);
 
-    if (record_format(meter->pmu) < FORMAT_NAMED) {
-        if (!named)
-            named = records->seen;
-        if (named & (named - 1u)) {
-            records->shared += at >= records->looked;
-            mark_recorded(meter, counters_since(records, named & wanted, at));
-            return;
-        }
+    upmu_batch_give(records, mine & records->batches, at);
+    if (upmu_batch_is_shared(meter, named)) {
+        records->shared += at >= records->looked;
+        mark_recorded(meter, mine);
+        return;
     }
-    mine = counters_since(records, named & wanted, at);
+    records->taken += upmu_bits_count(mine & records->batches);
+    mine &= ~records->batches;
     mark_recorded(meter, mine);
     records->has |= mine;
 #if UPMU_BRANCH_SAMPLES
@@ -220,7 +202,7 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
     if (filled > records->bytes)
         return false;
     while (at < filled) {
-        if (number++ == RECORDS_MOST || (at & 7u) ||
+        if ((number++ == RECORDS_MOST && !records->batches) || (at & 7u) ||
             upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, (size_t)filled - at, &record) !=
                 UPMU_PRECISE_FINE)
             return false;
@@ -233,14 +215,15 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
 
 /*
  * May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on.  Behind
- * the maximum there is room for what the longest record has more than the shortest: set_up_area().
+ * the maximum there is room for what the longest record has more than the shortest: set_up_area().  Batches that are
+ * alone have the maximum nearer, and count what they lose by themselves.
  */
 static bool is_full(const struct upmu_meter *meter)
 {
     const struct upmu_records *records = &meter->cpu->records;
     uint64_t room = records->area[UPMU_AREA_MAXIMUM] - records->buffer_linear;
 
-    return filled_bytes(records) + meter->pmu->record_bytes + (records->bytes - room) > room;
+    return filled_bytes(records) + meter->pmu->record_bytes + records->more > room;
 }
 
 /* Find the records of the counters in `wanted`: upmu_tally.recorded of their events, and records->has. */
@@ -255,9 +238,12 @@ static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
             upmu_tally_record(tally, false);
     }
     records->has = 0;
+    records->looked_for = records->seen;
+    memset(records->left, 0, sizeof records->left);
     if (!read_buffer(meter, wanted)) {
         records->strange += records->looked != LOOKED_DAMAGED;
         records->looked = LOOKED_DAMAGED;
+        upmu_batch_lose(meter, wanted & records->batches);
     } else if (!is_full(meter)) {
         return;
     }
@@ -266,8 +252,14 @@ static void look_for_records(struct upmu_meter *meter, uint32_t wanted)
 
 static void take_records(struct upmu_meter *meter, uint32_t wanted)
 {
+    struct upmu_records *records = &meter->cpu->records;
+
     look_for_records(meter, wanted);
-    meter->cpu->records.taken += upmu_bits_count(meter->cpu->records.has);
+    records->taken += upmu_bits_count(records->has & ~records->batches);
+    upmu_batch_fold(meter, wanted & records->batches);
+    /* They are counted: a buffer that cannot be emptied is read again. */
+    for (wanted &= records->batches; wanted; wanted &= wanted - 1u)
+        records->since[upmu_bits_lowest(wanted)] = records->looked;
 }
 
 void upmu_records_interrupt(struct upmu_meter *meter)
@@ -294,37 +286,32 @@ void upmu_records_leave(struct upmu_meter *meter)
 
     if (!leaving)
         return;
+    /* The interrupt of a full batch may still come: its status bit is cleared here. */
+    if (meter->cpu->records.batches &&
+        meter->cpu->records.area[UPMU_AREA_INDEX] >= meter->cpu->records.area[UPMU_AREA_THRESHOLD])
+        upmu_meter_expect(meter, 1, upmu_meter_now(meter));
     take_records(meter, leaving & meter->cpu->records.storing);
     enable_records(meter, stays & meter->cpu->records.storing);
-}
-
-/*
- * Return the place in the area of the value that a counter gets after a record.  Formats 5 and 6 have places for 32
- * general counters in front of those of fixed ones, older formats places for 8.
- */
-static unsigned place_of_value(const struct upmu_meter *meter, unsigned counter)
-{
-    unsigned general = record_format(meter->pmu) < 5 ? 8 : 32;
-
-    return UPMU_AREA_RESET + (counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0) + general);
 }
 
 bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uint64_t value)
 {
     return !(value & upmu_bits_ones(meter->pmu->counter[counter].width)) &&
-           meter->cpu->records.area[place_of_value(meter, counter)];
+           meter->cpu->records.area[upmu_batch_place(meter, counter)];
 }
 
 /* Begin the records of a counter's event: set the value that the counter gets after a record. */
 static void begin_records(struct upmu_meter *meter, unsigned counter)
 {
     struct upmu_records *records = &meter->cpu->records;
-    const struct upmu_tally *tally = upmu_meter_on(meter, counter);
+    struct upmu_tally *tally = upmu_meter_on(meter, counter);
     const struct upmu_event *event = &upmu_active(meter->slot[counter].session)->event[tally->index];
     uint64_t filled = filled_bytes(records);
 
-    records->area[place_of_value(meter, counter)] =
-        meter->pmu->backend->value_after_record(meter->pmu, event, counter);
+    records->area[upmu_batch_place(meter, counter)] =
+        meter->pmu->backend->value_after_record(meter->pmu, event, counter) - (tally->batch ? tally->period : 0);
+    if (tally->batch)
+        upmu_tally_record(tally, false);
     records->since[counter] = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
 }
 
@@ -341,6 +328,7 @@ void upmu_records_come(struct upmu_meter *meter)
         if (tally && tally->precise)
             counters |= rest & ~(rest - 1u);
     }
+    upmu_batch_come(meter, counters); /* also where events have only left */
     if (counters == meter->precise && counters == records->storing)
         return;
     if (!records->storing && meter->precise) /* what faults have left, before other events begin */
@@ -373,7 +361,7 @@ static void load_disarmed(struct upmu_meter *meter)
         struct upmu_session *session = meter->slot[counter].session;
         uint64_t value;
 
-        if (!tally || tally->recorded)
+        if (!tally || tally->recorded || meter->cpu->records.left[counter])
             continue;
         upmu_session_begin_change(session);
         if (!upmu_bank_read(&meter->bank, counter, &value)) {
@@ -430,24 +418,37 @@ uint64_t upmu_overflow_register(const struct upmu_overflow *overflow, unsigned n
     return upmu_precise_register(&record, number);
 }
 
+/*
+ * Read the next record of a counter, which has one.  Returns false where its sample is lost.  Afterwards the counter
+ * has none any more, but for those that are left of a batch: a throttled event, which has no record, may be due before
+ * the next look.
+ */
+static bool find_record_of(struct upmu_cpu *cpu, unsigned counter, struct upmu_precise *out)
+{
+    struct upmu_records *records = &cpu->records;
+    unsigned at = records->at[counter] * 8u;
+
+    if (records->left[counter])
+        return upmu_batch_next(&cpu->meter, counter, out);
+    records->has &= ~UPMU_BIT32(counter);
+    return upmu_precise_decode(cpu->meter.pmu->record_capabilities, records->buffer + at, records->bytes - at, out) ==
+           UPMU_PRECISE_FINE;
+}
+
 bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter *meter)
 {
     struct upmu_records *records = &meter->cpu->records;
     unsigned event = upmu_bits_lowest(overflow->events);
-    unsigned counter = upmu_tally_runs_on(&overflow->set->tally[event]), at;
+    unsigned counter = upmu_tally_runs_on(&overflow->set->tally[event]);
     struct upmu_precise record;
 
-    if (!(records->has >> counter & 1u))
-        return false;
-    records->has &= ~UPMU_BIT32(counter); /* a throttled event, which has no record, may be due before the next look */
-    at = records->at[counter] * 8u;
-    if (upmu_precise_decode(meter->pmu->record_capabilities, records->buffer + at, records->bytes - at, &record) !=
-        UPMU_PRECISE_FINE)
+    if (!(records->has >> counter & 1u) || !find_record_of(overflow->cpu, counter, &record))
         return false;
     overflow->ip = record.ip;
     overflow->sp = upmu_precise_register(&record, UPMU_PRECISE_SP);
     overflow->flags = (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
-                                 (record.exact ? UPMU_SAMPLE_EXACT : 0));
+                                 (record.exact ? UPMU_SAMPLE_EXACT : 0) |
+                                 (overflow->set->tally[event].batch ? UPMU_SAMPLE_LATE : 0));
     overflow->parts = 0;
     if (meter->pmu->record_untimed && counter == UPMU_FIXED_COUNTER(0))
         record.parts &= (uint16_t)~UPMU_PART_RETIRE;
@@ -482,14 +483,18 @@ static bool has_groups(const struct upmu_pmu *pmu)
  * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
  * is room for what the longest record has more than the shortest.
  */
-static void set_up_area(struct upmu_records *records, const struct upmu_pmu *pmu)
+static void set_up_area(struct upmu_meter *meter)
 {
-    unsigned more = has_groups(pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+    struct upmu_records *records = &meter->cpu->records;
 
+    records->more = has_groups(meter->pmu) ? UPMU_RECORD_GROUP_BYTES : 0;
+#if UPMU_BRANCH_SAMPLES
+    records->more = (uint16_t)(records->more + upmu_record_branches_bytes(meter));
+#endif
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
     records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
-    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes - more;
+    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes - records->more;
 }
 
 /* Find the bits of other software: a counter that stores records, or a trace of branches (DEBUGCTL, SDM 17.4.1). */
@@ -541,13 +546,14 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
      */
     if (!upmu_bank_command(bank, meter->pmu->ack_row, UPMU_STATUS_RECORDS))
         return UPMU_ERR_PORT;
-    set_up_area(records, meter->pmu);
+    set_up_area(meter);
 #if UPMU_BRANCH_SAMPLES
-    records->area[UPMU_AREA_MAXIMUM] -= upmu_record_branches_bytes(meter);
     upmu_record_branches_begin(records);
 #endif
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = records->looked = 0;
+    records->batches = 0;
+    memset(records->left, 0, sizeof records->left);
     records->ours = 1;
     UPMU_BARRIER();
     if (!set_groups(meter, UPMU_RECORD_GROUP_BITS) ||

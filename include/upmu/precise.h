@@ -27,6 +27,16 @@ extern "C" {
 #define UPMU_SAMPLE_PRECISE (1u << 4) /* `ip` and `sp` are of a record of the hardware, also with UPMU_SAMPLE_NO_FRAME;
                                          sp is 0 if the record lacks it */
 #define UPMU_SAMPLE_EXACT (1u << 5)   /* `ip` is the sampled instruction itself; without: the instruction after it */
+#define UPMU_SAMPLE_LATE (1u << 6)    /* of a batch: `time_ns` is when its record was read, not when it was stored */
+
+/*
+ * Bit of upmu_sampling.flags, besides those of upmu/session.h: the hardware stores many records of the event, with one
+ * interrupt for all of them.  Its samples have UPMU_SAMPLE_LATE and UPMU_SAMPLE_NO_FRAME, and no callers.  A port needs
+ * no interrupt for them (upmu_port.pmi_rearm NULL): then ticks, polls, reads, stops and switches take the records.  For
+ * a precise event with a constant period from 2 on, the only precise one of its set; without values, resets, switches
+ * of sets, messages and branches.  docs/PRECISE.md, "Batches", has more.
+ */
+#define UPMU_SAMPLING_BATCH (1u << 2)
 
 /*
  * Bits of upmu_sampling.flags, besides those of upmu/session.h: the parts (UPMU_PART_… of upmu/format.h) that samples

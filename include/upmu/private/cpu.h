@@ -402,7 +402,13 @@ struct upmu_records {
 #endif
     uint16_t looked;           /* words of the buffer whose records a look has counted in `shared` and `strange` */
     uint16_t since[UPMU_RECORD_COUNTERS]; /* place, in words, from which on records of a counter are its event's */
-    uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the record of a counter in `has` */
+    uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the (next) record of a counter in `has` */
+    uint32_t looked_for;       /* `seen` at the last look at the buffer */
+    uint32_t batches;          /* mask: counters of meter.precise whose events have UPMU_SAMPLING_BATCH */
+    uint16_t left[UPMU_RECORD_COUNTERS];  /* of `batches`: records from `at` on that are no samples yet */
+    /* bytes of records of a batch after which the hardware interrupts: without parts, with words, with registers */
+    uint16_t full_batch[3];
+    uint16_t more; /* bytes that the longest record may have more than the shortest: groups of parts, and of branches */
 };
 #endif
 

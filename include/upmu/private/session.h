@@ -56,6 +56,7 @@ struct upmu_tally {
 #if UPMU_PRECISE
     bool precise : 1;           /* samples precisely: its counter stores records, and a sample is due if `recorded` */
     bool recorded : 1; /* of a precise event: its counter has stored a record, or may have, that is not a sample yet */
+    bool batch : 1;             /* UPMU_SAMPLING_BATCH: records load its counter with the whole period */
 #endif
     uint16_t storm; /* overflows of the event in the throttle's window (one with lost periods counts 64 times) ... */
     uint16_t window;            /* ... that has this number (upmu_cpu.window); in later windows 0 */

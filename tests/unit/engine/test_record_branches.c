@@ -566,9 +566,59 @@ static void a_damaged_record_is_counted(void **state)
     }
 }
 
+/* ---- Batches ---- */
+
+/*
+ * Branches come beside a batch with records in the buffer: the plan takes its records once, and they are its samples.
+ * Then the records of the batch are grown, too, also when the session of branches has gone, and the buffer gets full.
+ * Catches: records lost or counted twice, or stored behind the buffer.
+ */
+static void a_batch_keeps_its_records_beside_branches(void **state)
+{
+    static const unsigned parts[] = {0, UPMU_PART_ADDRESS, UPMU_PART_REGISTERS};
+
+    (void)state;
+    for (unsigned shape = 0; shape < 3; shape++) {
+        const struct upmu_tally *tally;
+        const struct upmu_sampling batch = {.period = 140,
+                                            .flags = UPMU_SAMPLING_BATCH | UPMU_SAMPLING_PARTS(parts[shape])};
+        unsigned samples = 0;
+        uint64_t events = 0;
+
+        set_up("icelake", UPMU_RECORD_MOST_BYTES / 4);
+        assert_int_equal(upmu_set_add(&host.session.set, LOADS, &batch), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, rings[0], sizeof rings[0]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        tally = &host.session.set.tally[0];
+        execute(KERNEL_CODE, 5 * 140 + 70);
+        events += 5 * 140 + 70;
+        begin(1, LOADS, 1400, 0, MODES);
+        assert_int_equal(groups(), GROWN);
+        for (unsigned i = 0; i < 40; i++) {
+            host.sim.now_ns += 20000000;
+            if (i == 20)
+                assert_int_equal(upmu_session_stop(&host.sessions[1]), UPMU_OK);
+            execute(KERNEL_CODE, 700);
+            events += 700;
+            assert_int_equal(host_value(&host.session, 0), events, shape, i);
+            samples += host_drain(&host, NULL);
+        }
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        samples += host_drain(&host, NULL);
+        assert_int_equal(host_value(&host.session, 0), events, shape);
+        assert_int_equal(tally->overflows, events / 140, shape);
+        assert_int_equal(samples + tally->lost, events / 140, shape);
+        assert_compare(tally->lost, <=, 1, shape);
+        assert_int_equal(upmu_cpu_records(&host.cpu[0]).strange, 0, shape);
+        finish();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_keeps_its_records_beside_branches),
         cmocka_unit_test(branches_are_those_before_the_instruction),
         cmocka_unit_test(samples_have_what_the_session_wants),
         cmocka_unit_test(records_have_the_group_while_a_session_needs_it),
