@@ -22,13 +22,13 @@ STRUCTS = {  # struct: limit in bytes
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
-CORE_LIMIT, CORE_AIM = 135900, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 70330, 29 * 1024  # core/engine without units
+CORE_LIMIT, CORE_AIM = 137200, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 71750, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 38150, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 8540  # files that are there for branch records alone, in core and backends
-PRECISE_LIMIT = 9320  # files that are there for precise samples alone: records, their memory, their words in perf.data
-MINIMUM_LIMIT = 33100
+PRECISE_LIMIT = 11400  # files that are there for precise samples alone: records, their memory, their words in perf.data
+MINIMUM_LIMIT = 33110
 THREADS_LIMIT, THREADS_AIM = 39200, 34000
 PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (140700, 334700)}  # text, read-only data: + 1 %
 PROFILE_AIMS = {"tiny": (30000, 8000)}
