@@ -36,7 +36,7 @@ static const uint16_t record_cost[2][SHAPES] = {{780, 940, 2120}, {840, 1140, 22
 #define LATE_RECORDS 2u
 
 /* The longest period: as much as one load of a counter can wait for where only 32 bits can be written. */
-#define LONGEST_PERIOD UINT64_C(0x7fffffff)
+#define LONGEST_BATCHED UINT64_C(0x7fffffff)
 
 static unsigned parts_bytes(const struct upmu_pmu *pmu)
 {
@@ -100,7 +100,7 @@ static const char *refuse_alone(const struct upmu_set *set, const struct upmu_ev
         return "BATCH: an erratum limits its loads";
     /* A record loads the counter with one event less than the period. */
     if (sampling->period <= upmu_machine_pmu_of(set->session->machine, event->pmu)->min_period ||
-        sampling->period < 2 || sampling->period > LONGEST_PERIOD)
+        sampling->period < 2 || sampling->period > LONGEST_BATCHED)
         return "BATCH: period too short, or above 2^31 - 1";
     return NULL;
 }
