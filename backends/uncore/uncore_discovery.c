@@ -108,9 +108,9 @@ static void note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UN
 
     if (!words[1] || words[0] >> 62 > 1 || (in_memory ? words[1] >> 52 || words[1] % 4 : words[1] >> 32))
         return;
-    while (stop < end && stop->address &&
-           (stop->address != words[1] || stop->package != package || stop->die != die))
-        stop++;
+    for (; stop < end && stop->address; stop++)
+        if (stop->address == words[1] && stop->package == package && stop->die == die)
+            return; /* of an earlier search: open units may use it */
     if (stop < end)
         *stop = (struct upmu_unit_stop){.address = words[1], .package = package, .die = die, .in_memory = in_memory};
     else
@@ -171,21 +171,21 @@ static bool is_own_slice(const struct upmu_uncore_finder *finder, const struct u
 /*
  * The table of Sapphire Rapids may list cache slices that do not exist. MSR 2FFEh of a die has the number of its
  * slices; 0: unknown (Linux uncore_snbep.c). Numbers of slices have holes: so the first slices in the order of their
- * numbers exist.
+ * numbers exist.  While units are open, all boxes stay in the list: units hold places in it.
  */
 void upmu_uncore_drop_slices(struct upmu_uncore_finder *finder)
 {
     struct upmu_unit_list *list = finder->list;
     uint64_t left;
 
-    if (finder->seen->model != 0x8f || !upmu_uncore_msr(finder, 0x2ffe, false, &left) || !left)
+    if (finder->seen->model != 0x8f || finder->seen->open || !upmu_uncore_msr(finder, 0x2ffe, false, &left) || !left)
         return;
     for (unsigned i = 0; i < list->unit_count; i++) {
         if (!is_own_slice(finder, &list->unit[i]) || (left && left--))
             continue;
         list->unit_count--;
-        if (i < finder->first)
-            finder->first--;
+        if (i < finder->seen->first)
+            finder->seen->first--;
         for (unsigned k = i; k < list->unit_count; k++)
             list->unit[k] = list->unit[k + 1];
         i--;

@@ -520,7 +520,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
     memset(&finder, 0, sizeof finder);
     finder.seen = seen;
     finder.list = list;
-    finder.first = list->unit_count;
+    seen->first = list->unit_count;
     if (!list->unit_count)
         list->search.scanned = 0;
     seen->accesses = 0;

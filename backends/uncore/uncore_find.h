@@ -19,7 +19,6 @@
 struct upmu_uncore_finder {
     struct upmu_uncore_seen *seen;
     struct upmu_unit_list *list;
-    unsigned first; /* index of the first unit that this search has added */
     unsigned generation;
     bool full, damaged;
     uint8_t empty[UPMU_UNCORE_BUSES / 8];

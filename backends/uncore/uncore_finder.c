@@ -162,7 +162,7 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
     }
     info.address = UPMU_UNIT_NO_ADDRESS;
     /* Insert the box by type, package, die and number among those of this search; earlier boxes keep their place. */
-    for (; at > finder->first && stands_before(&info, &list->unit[at - 1]); at--)
+    for (; at > finder->seen->first && stands_before(&info, &list->unit[at - 1]); at--)
         list->unit[at] = list->unit[at - 1];
     list->unit[at] = info;
     list->unit_count++;

@@ -98,6 +98,7 @@ static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu,
     seen->cpuid(seen->context, 1, 0, out);
     seen->hypervisor = out[2] >> 31;
     seen->force = flags & UPMU_UNITS_FORCE;
+    seen->open = cpu->meter.machine->open_units != NULL;
     seen->each_cpu = flags & UPMU_UNITS_EACH_CPU;
     seen->number = cpu->number;
     seen->core = cpu->core;
@@ -237,7 +238,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     const struct upmu_port *port;
     struct upmu_uncore_seen seen;
     enum upmu_status status, own = UPMU_OK;
-    unsigned first = list->unit_count, types = list->pmu_count;
+    unsigned types = list->pmu_count;
     bool is_first = !list->machine;
 
     if (!machine || !cpu->meter.live)
@@ -258,7 +259,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         seen.failure = "a type of own_unit";
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
-    show_units(port, list, first);
+    show_units(port, list, seen.first);
     for (unsigned i = types; i < list->pmu_count; i++) { /* new types only: units of earlier ones may be open */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;

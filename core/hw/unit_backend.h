@@ -42,12 +42,14 @@ struct upmu_uncore_seen {
     bool amd; /* or Hygon */
     bool hypervisor;
     bool force;     /* search also under a hypervisor (UPMU_UNITS_FORCE) */
+    bool open;      /* units are open: boxes in the list keep their places */
     bool each_cpu;  /* search also for the units of the executing CPU and of its core (UPMU_UNITS_EACH_CPU) */
     uint16_t number, core; /* numbers of the executing CPU and of its core in their package: upmu_uncore_number() */
     uint16_t cores; /* number of cores of this package */
     uint8_t dies;   /* number of dies of each package; 0: one */
     struct upmu_cpu_place place; /* where the executing CPU is */
     /* results of the search */
+    unsigned first; /* index of the first box of this search: boxes that an earlier one found may have left the list */
     uint32_t accesses;
     const char *failure; /* the search stores here, as text, why something was not found; NULL: nothing to say */
     uint64_t failed_at;

@@ -436,7 +436,7 @@ bool upmu_branches_end(struct upmu_meter *meter)
 
 /* ---- Public calls ---- */
 
-/* Complete a filter (UPMU_BRANCH_… bits): all modes if no mode is named, all kinds of branches if no kind is named. */
+/* Complete a filter, UPMU_BRANCH_… bits: all modes if it names none, and all kinds of branches if it names none. */
 static uint32_t whole_record(uint32_t record)
 {
     return record | (record & BRANCH_MODES ? 0 : BRANCH_MODES) | (record & BRANCH_KINDS ? 0 : UPMU_BRANCH_ANY);

@@ -108,7 +108,7 @@ void upmu_record_branches_take(struct upmu_overflow *overflow, const struct upmu
 
     overflow->branches = 0;
     if (!upmu_record_branches_apply(meter) || !record->branches || !wanted || wanted != meter->branches ||
-        unit->frozen || (overflow->cpu->records.outdated >> counter & 1u) ||
+        unit->frozen || unit->stale || (overflow->cpu->records.outdated >> counter & 1u) ||
         upmu_branch_samples_hidden(overflow->session))
         return;
     upmu_branch_samples_forget(unit);

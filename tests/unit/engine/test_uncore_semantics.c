@@ -1006,6 +1006,56 @@ static void units_that_begin_frozen_count(void **state)
         }
 }
 
+/* A table lists slices that do not exist.  The search of the second die's CPU takes out those of its die. */
+static void slices_leave_the_list_in_a_later_search(void **state)
+{
+    static const struct upmu_sim_msr_value values[] = {{0x2ffe, {3, 3}}, {0}};
+    static struct upmu_sim_machine some;
+    unsigned slices = 0;
+
+    (void)state;
+    some = *upmu_sim_machine("spr");
+    some.values = values;
+    uncore_prepare(&host, some.name);
+    upmu_sim_uncore_init(&host.uncore, &host.sim, &some);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, host.sim.cpus);
+    uncore_find(&host);
+    for (unsigned i = 0; i < host.list.unit_count; i++) {
+        const struct upmu_unit_info *info = &host.list.unit[i];
+
+        slices += !strcmp(uncore_type(&host, info), "cha");
+        assert_int_not_equal(info->address, UPMU_UNIT_NO_ADDRESS);
+        for (unsigned k = 0; k < i; k++)
+            assert_false(info->type == host.list.unit[k].type && info->package == host.list.unit[k].package &&
+                         info->die == host.list.unit[k].die && info->base == host.list.unit[k].base);
+    }
+    assert_int_equal(slices, 6);
+}
+
+/* The table of a CPU that comes while units are open is read once more: how they have found the register stays known. */
+static void a_search_beside_open_units_leaves_their_register(void **state)
+{
+    static struct upmu_sim_machine frozen;
+
+    (void)state;
+    frozen = *upmu_sim_machine("ptl");
+    frozen.starts_frozen = true;
+    uncore_prepare(&host, frozen.name);
+    upmu_sim_uncore_init(&host.uncore, &host.sim, &frozen);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, host.sim.cpus);
+    uncore_find(&host);
+    begin(box("imc", 0, 0), "imc/raw:config=0x134");
+    assert_false(host.uncore.global[0].frozen);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_units_find(&host.cpu[0], &host.list, UPMU_UNITS_EACH_CPU), UPMU_OK);
+    upmu_sim_irqs(&host.sim, true);
+    end();
+    assert_true(host.uncore.global[0].frozen);
+}
+
 static void a_u_box_that_stops_stops_no_other_box(void **state)
 {
     const struct upmu_sim_happening happening = {.event = 2, .umask = 1, .count = 9};
@@ -1173,6 +1223,8 @@ static void tables_that_lie_end_the_search(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_leave_the_list_in_a_later_search),
+        cmocka_unit_test(a_search_beside_open_units_leaves_their_register),
         cmocka_unit_test(names_count_what_a_load_moved),
         cmocka_unit_test(raw_words_reach_their_registers),
         cmocka_unit_test(a_wrap_is_counted),
