@@ -186,8 +186,9 @@ static void sample_branches(const struct upmu_precise *record, uint32_t wanted, 
 {
     static struct upmu_cpu cpu;
     static struct upmu_session session;
+    static struct upmu_tally tally = {.period = 1000};
     static const struct upmu_pmu pmu = {.branch_format = UPMU_BRANCH_FORMAT_INFO, .branch_depth = 32};
-    struct upmu_overflow overflow = {.session = &session, .cpu = &cpu, .branches = 99};
+    struct upmu_overflow overflow = {.session = &session, .set = &session.set, .cpu = &cpu, .branches = 99};
     uint32_t shown = hides ? wanted & ~(uint32_t)UPMU_BRANCH_KERNEL : wanted;
     unsigned count = 0;
 
@@ -197,7 +198,10 @@ static void sample_branches(const struct upmu_precise *record, uint32_t wanted, 
     cpu.records.grown = UPMU_RECORD_GROWN;
     cpu.branches.kernel_from = KERNEL_FROM;
     session.branches = (uint16_t)wanted;
-    session.hides_kernel = hides;
+    session.hides_kernel = session.began_hidden = hides;
+    session.set.session = &session;
+    session.set.count = 1;
+    session.set.tally = &tally;
     upmu_record_branches_take(&overflow, record, 0);
     for (unsigned i = 0; i < record->branch_count && word_of(record->branches, i * 24u); i++) {
         uint64_t from = word_of(record->branches, i * 24u), to = word_of(record->branches, i * 24u + 8u);
