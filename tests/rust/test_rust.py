@@ -130,7 +130,7 @@ def a_32_bit_program_counts():
     folder = I686_LIBRARY if DEBIAN and os.path.isdir(I686_LIBRARY) else f"/usr/lib/rustlib/{I686}/lib"
     if not os.path.isdir(folder):
         raise Skip("there is no libstd-rust-dev:i386 (make deps-rust)")
-    return counts("default", "--target", I686, RUSTFLAGS=f"-L{folder}")
+    return counts("default", "--target", I686, CARGO_ENCODED_RUSTFLAGS=f"-L{folder}")
 
 
 @check
@@ -197,7 +197,7 @@ def a_kernel_in_rust_boots_and_counts():
 def the_crates_build_for_32_bits():
     """They need no std, so that this runs without libstd-rust-dev:i386: finds a layout of one width."""
     code, output = cargo(["build", "--offline", "-q", "-p", "upmu", "--features", "sim,guest", "--target", I686], "default",
-                         RUSTFLAGS=f"--sysroot={sysroot(I686)} -Cpanic=abort")
+                         CARGO_ENCODED_RUSTFLAGS=f"--sysroot={sysroot(I686)}\x1f-Cpanic=abort")
     return output.split("\n") if code or output else []
 
 
