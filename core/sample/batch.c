@@ -76,7 +76,7 @@ bool upmu_batch_is_shared(const struct upmu_meter *meter, uint32_t named)
     return record_format(meter->pmu) < FORMAT_NAMED && (named & (named - 1u));
 }
 
-unsigned upmu_batch_place(const struct upmu_meter *meter, unsigned counter)
+unsigned upmu_batch_reload_at(const struct upmu_meter *meter, unsigned counter)
 {
     unsigned general = record_format(meter->pmu) < 5 ? 8 : 32;
 
@@ -292,7 +292,7 @@ void upmu_batch_fold(struct upmu_meter *meter, uint32_t counters)
     for (; counters; counters &= counters - 1u) {
         unsigned counter = upmu_bits_lowest(counters);
         struct upmu_tally *tally = upmu_meter_on(meter, counter);
-        uint64_t load = records->area[upmu_batch_place(meter, counter)];
+        uint64_t load = records->area[upmu_batch_reload_at(meter, counter)];
 
         if (!tally)
             continue;

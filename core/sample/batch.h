@@ -26,7 +26,7 @@ bool upmu_batch_is_shared(const struct upmu_meter *meter, uint32_t named);
  * Return the place in the area of the value that a counter gets after a record.  Formats 5 and 6 have places for 32
  * general counters in front of those of fixed ones, older formats places for 8.
  */
-unsigned upmu_batch_place(const struct upmu_meter *meter, unsigned counter);
+unsigned upmu_batch_reload_at(const struct upmu_meter *meter, unsigned counter);
 
 /*
  * Check a batch, or an event beside a batch: entry `index` of a set is to be this event, sampled so.  Returns NULL, or

@@ -297,7 +297,7 @@ void upmu_records_leave(struct upmu_meter *meter)
 bool upmu_records_is_armed(const struct upmu_meter *meter, unsigned counter, uint64_t value)
 {
     return !(value & upmu_bits_ones(meter->pmu->counter[counter].width)) &&
-           meter->cpu->records.area[upmu_batch_place(meter, counter)];
+           meter->cpu->records.area[upmu_batch_reload_at(meter, counter)];
 }
 
 /* Begin the records of a counter's event: set the value that the counter gets after a record. */
@@ -308,7 +308,7 @@ static void begin_records(struct upmu_meter *meter, unsigned counter)
     const struct upmu_event *event = &upmu_active(meter->slot[counter].session)->event[tally->index];
     uint64_t filled = filled_bytes(records);
 
-    records->area[upmu_batch_place(meter, counter)] =
+    records->area[upmu_batch_reload_at(meter, counter)] =
         meter->pmu->backend->value_after_record(meter->pmu, event, counter) - (tally->batch ? tally->period : 0);
     if (tally->batch)
         upmu_tally_record(tally, false);
@@ -568,7 +568,7 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
         *out_reason = "the register of the debug store drops what is written";
         status = UPMU_ERR_UNSUPPORTED;
     }
-    meter->takes_records = 1; /* nobody else has the registers: the end restores them */
+    meter->takes_records = 1; /* no other software has the registers: restore them */
     return upmu_records_end(meter) ? status : UPMU_ERR_PORT;
 }
 

@@ -199,7 +199,7 @@ bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *ev
 
 /* A field of the words of a unit's events, as texts of events and Linux's files name it: "thresh", "filter_opc". */
 struct upmu_unit_field {
-    const char *name;
+    const char *name; /* as texts of events have it; of the library's tables */
     uint64_t bits; /* of the word; in one piece or several, of which the lowest has the lowest bits of the value */
     unsigned word; /* 0: upmu_event.config, 1: config1, 2: config2 */
 };

@@ -193,7 +193,7 @@ bool on_this_stack(uint64_t address, unsigned bytes);
 SAMPLES = {
     "docs/BRANCHES.md": ["body", "body"],
     "docs/EVENTS.md": ["file"],
-    "docs/PRECISE.md": ["pointers", "expression"],
+    "docs/PRECISE.md": ["pointers", "expression", "expression"],
     "docs/RESULTS.md": ["body", "file"],
 }
 # Pages whose lines of C others compile or compare, and the text in these by which they do.

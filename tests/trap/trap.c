@@ -264,6 +264,7 @@ static bool emulate(struct trap *trap, ucontext_t *context, const struct trap_in
 {
     uint64_t value = 0;
     uint32_t leaf[4];
+    bool irqs_on;
 
     switch (instruction->operation) {
     case TRAP_RDMSR:
@@ -278,8 +279,11 @@ static bool emulate(struct trap *trap, ucontext_t *context, const struct trap_in
         give(context, trap->sim.now_ns);
         return true;
     case TRAP_CPUID:
+        irqs_on = trap->sim.cpu[trap->sim.current].irqs_on;
         trap->cpuids++;
+        upmu_sim_irqs(&trap->sim, false); /* the port's own instruction may stand where interrupts are on */
         trap->sim.port.cpuid(&trap->sim, (uint32_t)GREG(context, AX), (uint32_t)GREG(context, CX), leaf);
+        upmu_sim_irqs(&trap->sim, irqs_on);
         GREG(context, AX) = (greg_t)leaf[0];
         GREG(context, registers[3]) = (greg_t)leaf[1];
         GREG(context, CX) = (greg_t)leaf[2];

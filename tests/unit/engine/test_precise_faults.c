@@ -547,7 +547,7 @@ static void an_entry_tries_once_more_to_end_records(void **state)
     ends_without_records();
 }
 
-/* The end of a CPU cannot clear PEBS_ENABLE; then the kernel panics.  The address stays, as others may have it by now. */
+/* The end of a CPU cannot clear PEBS_ENABLE; then the kernel panics.  The address stays: others may have it by now. */
 static void an_emergency_after_an_end_that_failed(void **state)
 {
     (void)state;

@@ -1033,7 +1033,7 @@ static void slices_leave_the_list_in_a_later_search(void **state)
     assert_int_equal(slices, 6);
 }
 
-/* The table of a CPU that comes while units are open is read once more: how they have found the register stays known. */
+/* A CPU that comes while units are open reads the table once more: how they have found the register stays known. */
 static void a_search_beside_open_units_leaves_their_register(void **state)
 {
     static struct upmu_sim_machine frozen;

@@ -236,7 +236,7 @@ static void a_frequency_survives_a_stop(void **state)
 
         begin("sapphirerapids", true);
         file = open_task(raw_of(LOADS, 1000, UPMU_PERF_SAMPLE_IP, USER_ONLY | UPMU_PERF_FREQ | LEVEL(2)));
-        assert_true(file >= 0);
+        assert_compare(file, >=, 0);
         for (unsigned i = 0; i < bursts; i++) {
             perf_switch(0, 0);
             perf_host.host.sim.now_ns += 1000000; /* a hundred loads in a ms */
@@ -262,7 +262,7 @@ static void a_rare_event_survives_a_stop(void **state)
 
         begin("zen4", false);
         file = open_task(attr);
-        assert_true(file >= 0);
+        assert_compare(file, >=, 0);
         for (unsigned i = 0; i < 16000; i++) {
             perf_switch(0, 0);
             perf_host.host.sim.now_ns += 1000000000; /* a thousand events in 100 seconds */
