@@ -46,7 +46,7 @@ BUDGETS = {
     "engine-switch-same": 1395, "engine-switch-changed": 2310, "engine-switch-out": 1154, "engine-switch-in": 1041,
     "engine-switch-changed-k8": 3390, "engine-switch-changed-p4": 3264, "engine-start": 1067, "engine-stop": 1000,
     "engine-read-1": 263, "engine-read-5": 507, "engine-region-begin": 562, "engine-region-end": 618,
-    "engine-pmi-1-of-5-worst": 1246, "engine-pmi-8-one": 1656, "engine-pmi-8-all": 3782, "engine-pmi-8-foreign": 1062,
+    "engine-pmi-1-of-5-worst": 1328, "engine-pmi-8-one": 1760, "engine-pmi-8-all": 3782, "engine-pmi-8-foreign": 1122,
     # Many sessions: the same with ten times as many.
     "engine-switch-1000-worst": 3015, "engine-switch-10000-worst": 3015, "engine-tick-1000-worst": 5573,
     "engine-tick-10000-worst": 5573, "engine-switch-1000-searching-worst": 3043,

@@ -17,7 +17,7 @@ SETTINGS = [setting for setting in ALL_SETTINGS if SOAK or BUILDS.get(setting, I
 HANDLER_LIMIT_BYTES = 1024
 LOOKUP_LIMIT_BYTES = 1024
 WITHOUT_AREA_LIMIT_BYTES = 8192
-WITH_AREA_LIMIT_BYTES = 3072
+WITH_AREA_LIMIT_BYTES = 3200
 LOOKUPS = ["upmu_catalog_lookup", "upmu_catalog_row", "upmu_catalog_name", "upmu_catalog_mask_name"]
 
 # Where a CPU has a work area none of these is called.

@@ -367,7 +367,7 @@ static const struct kind {
     {"p4-tags-18", draw_all_tags, 0, 2},
     {"p4-built-plain", draw_built_plain, 8, 0},
     {"p4-built-tags", draw_built_tags, 280, 25},
-    {"p4-built-cascades", draw_built_cascades, 205, 0},
+    {"p4-built-cascades", draw_built_cascades, 225, 0},
     {"p4-built-all", draw_built_all, 390, 35},
     {"p4-built-2-18", draw_any_size, 85, 14},
     {"netburst-plain", draw_netburst_plain, 11, 0},
