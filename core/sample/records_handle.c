@@ -257,7 +257,7 @@ static void take_records(struct upmu_meter *meter, uint32_t wanted)
     look_for_records(meter, wanted);
     records->taken += upmu_bits_count(records->has & ~records->batches);
     upmu_batch_fold(meter, wanted & records->batches);
-    /* They are counted: a buffer that cannot be emptied is read again. */
+    /* Records of batches are counted now: a buffer that cannot be emptied is read again. */
     for (wanted &= records->batches; wanted; wanted &= wanted - 1u)
         records->since[upmu_bits_lowest(wanted)] = records->looked;
 }
