@@ -129,7 +129,7 @@ static void look_at_word(const uintptr_t *word, const char *name)
 void arena_forgotten(void)
 {
     /* (Threads of the system may be at work on it.) */
-    for (unsigned at = 0; at < PAGES && !host.real && rules_on(RULE_FREED); at++)
+    for (unsigned at = 0; at < PAGES && arena.givens && !host.real && rules_on(RULE_FREED); at++)
         if (arena.used[at] && holds_pointers(arena.name[at])) {
             const uintptr_t *word = (const uintptr_t *)(const void *)(arena.memory + at * (size_t)PAGE);
 

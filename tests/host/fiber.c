@@ -34,10 +34,12 @@ static const void *main_stack;
 static size_t main_bytes;
 #endif
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
 
 /* What a call must keep is on the stack; ucontext would make a system call for each switch. */
 void fibers_swap(void **keep, void *stack_pointer);
+#ifdef __x86_64__
+#define KEPT_WORDS 6 /* below the return address */
 __asm__(".text\n"
         ".type fibers_swap, @function\n"
         "fibers_swap:\n"
@@ -57,6 +59,26 @@ __asm__(".text\n"
         "    popq %rbp\n"
         "    ret\n"
         ".size fibers_swap, . - fibers_swap\n");
+#else
+#define KEPT_WORDS 4
+__asm__(".text\n"
+        ".type fibers_swap, @function\n"
+        "fibers_swap:\n"
+        "    movl 4(%esp), %eax\n"
+        "    movl 8(%esp), %edx\n"
+        "    pushl %ebp\n"
+        "    pushl %ebx\n"
+        "    pushl %esi\n"
+        "    pushl %edi\n"
+        "    movl %esp, (%eax)\n"
+        "    movl %edx, %esp\n"
+        "    popl %edi\n"
+        "    popl %esi\n"
+        "    popl %ebx\n"
+        "    popl %ebp\n"
+        "    ret\n"
+        ".size fibers_swap, . - fibers_swap\n");
+#endif
 
 static void switch_to(struct fiber *from, struct fiber *to)
 {
@@ -69,8 +91,8 @@ static void prepare_fiber(struct fiber *fiber, void (*begin)(void))
 
     *top = NULL; /* the return address that `begin` never uses: its stack is aligned as after a call */
     *--top = (void *)begin;
-    top -= 6;
-    memset(top, 0, 6 * sizeof *top);
+    top -= KEPT_WORDS;
+    memset(top, 0, KEPT_WORDS * sizeof *top);
     fiber->stack_pointer = top;
 }
 

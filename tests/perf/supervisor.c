@@ -62,9 +62,10 @@ struct task {
     pid_t number;      /* `id` as programs know it */
     bool executed;     /* called exec: it is what is measured */
     bool stepping;
-    bool announced; /* its parent's fork was seen: it has what it inherits */
-    bool held;      /* it has stopped before that, and waits */
-    uint64_t ran;   /* ns of CPU time up to its last stop, where programs run freely */
+    bool announced;      /* its parent's fork was seen: it has what it inherits */
+    bool held;           /* it has stopped before that, and waits */
+    uint64_t ran;        /* ns of CPU time up to its last stop, where programs run freely */
+    unsigned long turns; /* how often it had got a processor until then */
     enum pending pending;
     unsigned event; /* that it opens */
     struct user_regs_struct call;

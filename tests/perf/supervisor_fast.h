@@ -3,7 +3,8 @@
  * Part of supervisor.c: programs run freely, for those that execute too many instructions for single steps. The model
  * executes an instruction, two cycles, a fifth of a branch and a twentieth of a call for each ns of CPU time that a
  * thread has taken since its last stop; meanwhile CPU 1 idles in the kernel. A thread stops at each call that is
- * looked at, and a thousand times a second.
+ * looked at, and a thousand times a second if it has run at all: where others keep the processors busy, a thread that
+ * was stopped again before it got its turn would never get on.
  */
 #ifndef UPMU_TESTS_PERF_SUPERVISOR_FAST_H
 #define UPMU_TESTS_PERF_SUPERVISOR_FAST_H
@@ -62,29 +63,43 @@ static bool fast_is_counted(const struct task *task)
     return task->id && task->announced && is_counted(task);
 }
 
-/* A tick of the clock: threads that are counted stop. */
-static void fast_interrupt(void)
+/*
+ * CPU time of a thread in ns, and how often it got a processor (Linux, Documentation/scheduler/sched-stats.rst,
+ * /proc/PID/schedstat). Without that file they are as at its last stop.
+ */
+static void fast_read(const struct task *task, uint64_t *out_ns, unsigned long *out_turns)
 {
-    for (unsigned i = 0; fast && i < TASKS; i++)
-        if (fast_is_counted(&tasks[i]) && !tasks[i].pending)
-            (void)ptrace(PTRACE_INTERRUPT, tasks[i].id, NULL, NULL);
-}
-
-/* CPU time of a thread in ns (Linux, Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat). */
-static uint64_t fast_time(const struct task *task)
-{
-    unsigned long long ns = task->ran;
+    unsigned long long ns;
+    unsigned long turns;
     char path[64];
     FILE *file;
 
+    *out_ns = task->ran;
+    *out_turns = task->turns;
     snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)task->process, (int)task->id);
     file = fopen(path, "r");
-    if (file) {
-        if (fscanf(file, "%llu", &ns) != 1)
-            ns = task->ran;
-        fclose(file);
+    if (!file)
+        return;
+    if (fscanf(file, "%llu %*u %lu", &ns, &turns) == 2) {
+        *out_ns = ns;
+        *out_turns = turns;
     }
-    return ns;
+    fclose(file);
+}
+
+/* A tick of the clock: threads that are counted, and have run since their last stop, stop. */
+static void fast_interrupt(void)
+{
+    for (unsigned i = 0; fast && i < TASKS; i++) {
+        unsigned long turns;
+        uint64_t ns;
+
+        if (!fast_is_counted(&tasks[i]) || tasks[i].pending)
+            continue;
+        fast_read(&tasks[i], &ns, &turns);
+        if (turns != tasks[i].turns)
+            (void)ptrace(PTRACE_INTERRUPT, tasks[i].id, NULL, NULL);
+    }
 }
 
 static void fast_idle(uint64_t ns)
@@ -100,10 +115,15 @@ static void fast_idle(uint64_t ns)
 static void fast_execute(struct task *task)
 {
     struct user_regs_struct registers;
-    uint64_t ran = fast_time(task), ns = ran - task->ran;
-    bool first = task->ran == 0, ticks = ran / FAST_TICK_NS != task->ran / FAST_TICK_NS;
+    unsigned long turns;
+    uint64_t ran, ns;
+    bool first = task->ran == 0, ticks;
 
+    fast_read(task, &ran, &turns);
+    ns = ran - task->ran;
+    ticks = ran / FAST_TICK_NS != task->ran / FAST_TICK_NS;
     task->ran = ran;
+    task->turns = turns;
     if (first || !ns || ns > FAST_LONGEST_NS || !fast_is_counted(task) ||
         ptrace(PTRACE_GETREGS, task->id, NULL, &registers) != 0)
         return;

@@ -26,8 +26,14 @@ def supervised(name, model, *words, files=False, fast=False, limit=300, folder=N
         os.makedirs(variables["SUPERVISOR_FILES"])
     if fast:
         variables["SUPERVISOR_FAST"] = "1"
-    done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          stdin=subprocess.DEVNULL, cwd=folder, env=variables, timeout=limit)
+    try:
+        done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, cwd=folder, env=variables, timeout=limit)
+    except subprocess.TimeoutExpired as late:
+        with open(f"{WORK}/{name}.log", encoding="utf-8", errors="replace") as file:
+            calls = "".join(file.readlines()[-10:])
+        said = (late.stdout or b"").decode("utf-8", "replace")[-500:]
+        raise SystemExit(f"{name} has not ended after {limit} s.\nIts last output: {said}\nIts last calls:\n{calls}") from late
     output = done.stdout.decode("utf-8", "replace")
     for reason in "programs cannot be traced here", "files cannot be mounted here":
         if f"supervisor: {reason}" in output:
