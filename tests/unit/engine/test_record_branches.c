@@ -16,6 +16,7 @@
 #define MODES (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)
 #define DATA_CONFIG 0x3f2
 #define DEBUGCTL 0x1d9
+#define LBR_SELECT 0x1c8
 #define SHORT UINT64_C(3)          /* memory and registers */
 #define GROWN UINT64_C(0x1f00000b) /* and 32 branches */
 #define LOADS "MEM_INST_RETIRED.ALL_LOADS:pp"
@@ -116,15 +117,29 @@ static void execute(uint64_t code, uint64_t instructions)
     execute_on(code, 0, instructions);
 }
 
-/* Session i samples an event with these branches, and is started on CPU 0. */
-static void begin(unsigned i, const char *event, uint64_t period, unsigned parts, uint32_t branches)
+/* Session i samples an event with these branches. */
+static void add(unsigned i, const char *event, uint64_t period, unsigned parts, uint32_t branches)
 {
     const struct upmu_sampling sampling = {.period = period, .flags = UPMU_SAMPLING_PARTS(parts)};
 
     assert_int_equal(upmu_set_add(&host.sessions[i].set, event, &sampling), UPMU_OK, i);
     assert_int_equal(upmu_session_ring(&host.sessions[i], rings[i], sizeof rings[i]), UPMU_OK, i);
     assert_int_equal(upmu_session_branches(&host.sessions[i], branches), UPMU_OK, i);
+}
+
+/* The same, and it is started on CPU 0. */
+static void begin(unsigned i, const char *event, uint64_t period, unsigned parts, uint32_t branches)
+{
+    add(i, event, period, parts, branches);
     assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK, i);
+    assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
+}
+
+/* Session i samples loads of a thread. */
+static void begin_thread(unsigned i, unsigned thread, uint32_t branches)
+{
+    add(i, LOADS, 1000, 0, branches);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[thread], NULL), UPMU_OK, i);
     assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
 }
 
@@ -340,6 +355,33 @@ static void a_session_with_branches_comes_to_others(void **state)
     }
 }
 
+/*
+ * One session with branches leaves and another without comes, by one plan, while a third one's counter stores records:
+ * these keep their size until it leaves, too.
+ */
+static void the_group_stays_while_another_counter_stores(void **state)
+{
+    (void)state;
+    set_up("icelake", 16384);
+    host_threads(&host, 2);
+    begin(0, LOADS, 1000, UPMU_PART_ADDRESS, 0);
+    host_thread_switch(&host, 0, 0);
+    begin_thread(1, 0, UPMU_BRANCH_USER);
+    begin_thread(2, 1, 0);
+    host_thread_switch(&host, 0, 1);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(groups(), GROWN);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        host_thread_switch(&host, 0, !(turn & 1));
+        assert_int_equal(groups(), GROWN, turn);
+        execute(USER_CODE, 1400);
+    }
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    host_thread_switch(&host, 0, 1);
+    assert_int_equal(groups(), SHORT);
+    finish();
+}
+
 /* A write of the register that faults once is made again; twice: samples have the branches of the interrupt. */
 static void a_register_that_faults_is_written_again(void **state)
 {
@@ -421,6 +463,24 @@ static void a_record_without_an_interrupt_has_branches(void **state)
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_int_equal(check_samples(0, USER_CODE, 0), 1);
     host.sim.cpu[0].in_nmi = false;
+    finish();
+}
+
+/* The filter cannot be written: what the stack holds is not what the session asked for. */
+static void a_stack_without_the_filter_gives_records_no_branches(void **state)
+{
+    struct upmu_record record;
+
+    (void)state;
+    set_up("icelake", 16384);
+    host.sim.expect_faults = true;
+    host.sim.fault_address = LBR_SELECT;
+    begin(0, LOADS, 1000, 0, UPMU_BRANCH_USER);
+    assert_int_equal(groups(), GROWN);
+    execute(USER_CODE, 1400);
+    host.sim.fault_address = 0;
+    assert_true(upmu_ring_view(&host.session.ring, &record));
+    assert_int_equal(record.parts, 0);
     finish();
 }
 
@@ -625,10 +685,12 @@ int main(void)
         cmocka_unit_test(ordinary_samples_have_those_of_the_interrupt),
         cmocka_unit_test(little_memory_has_no_room_for_branches),
         cmocka_unit_test(a_session_with_branches_comes_to_others),
+        cmocka_unit_test(the_group_stays_while_another_counter_stores),
         cmocka_unit_test(a_register_that_faults_is_written_again),
         cmocka_unit_test(a_cpu_that_wakes_has_the_group_again),
         cmocka_unit_test(records_of_before_a_switch_have_no_branches),
         cmocka_unit_test(a_record_without_an_interrupt_has_branches),
+        cmocka_unit_test(a_stack_without_the_filter_gives_records_no_branches),
         cmocka_unit_test(a_frozen_stack_gives_records_no_branches),
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
         cmocka_unit_test(a_session_that_hides_the_kernel_later_gets_none),
