@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <upmu/event.h>
 #include <upmu/group.h>
@@ -20,6 +21,7 @@
 
 #define CPUS 4
 #define QUEUE 64
+#define RUNS 5
 
 struct task {
     struct upmu_thread thread;
@@ -216,7 +218,10 @@ static void work(uint32_t instructions)
     __atomic_fetch_add(&w.done, instructions, __ATOMIC_SEQ_CST);
 }
 
-/* A sum lies between what members had executed before the call and what they had begun behind it. */
+/*
+ * A sum lies between what members had executed before the call and what they had begun behind it.  It may lack some
+ * where it says so: the machine took the processor from a CPU that held a session, and another one could not wait.
+ */
 static void check_sum(uint64_t *last)
 {
     uint32_t least = __atomic_load_n(&w.done, __ATOMIC_SEQ_CST), most;
@@ -227,9 +232,9 @@ static void check_sum(uint64_t *last)
     if (status == UPMU_ERR_BUSY || status == UPMU_ERR_WRONG_CPU) /* a member moved on again and again */
         return;
     assert_int_equal(status, UPMU_OK);
-    if (sum.raw < least || sum.raw > most || sum.raw < *last)
-        fail_msg("a sum of %llu, not %u to %u, after %llu", (unsigned long long)sum.raw, (unsigned)least,
-                 (unsigned)most, (unsigned long long)*last);
+    if ((sum.raw < least && sum.quality == UPMU_QUALITY_EXACT) || sum.raw > most || sum.raw < *last)
+        fail_msg("a sum of %llu (quality %u), not %u to %u, after %llu", (unsigned long long)sum.raw,
+                 (unsigned)sum.quality, (unsigned)least, (unsigned)most, (unsigned long long)*last);
     *last = sum.raw;
     __atomic_fetch_add(&w.reads, 1, __ATOMIC_RELAXED);
 }
@@ -320,13 +325,14 @@ static void set_up_cpu(unsigned i)
     upmu_thread_init(&own->idle, 0, i, NULL);
 }
 
-static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
+/* Returns the last sum's quality. */
+static enum upmu_quality run_group(void)
 {
     pthread_t thread[CPUS];
     struct task *task;
     struct upmu_count sum;
 
-    (void)state;
+    memset(&w, 0, sizeof w);
     w.steps = share_few(20000, 2000);
     w.port = (struct upmu_port){.rdmsr = own_rdmsr, .wrmsr = own_wrmsr, .rdpmc = own_rdpmc, .cpuid = own_cpuid,
                                 .this_cpu = own_this_cpu, .irq_save = own_irq_save, .irq_restore = own_irq_restore,
@@ -357,8 +363,10 @@ static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
         free(task);
     }
     assert_int_equal(upmu_group_read(&w.group, 0, 1, &sum), UPMU_OK);
-    assert_int_equal(sum.raw, w.done);
-    assert_int_equal(sum.quality, UPMU_QUALITY_EXACT);
+    if (sum.quality == UPMU_QUALITY_SCALED)
+        assert_compare(sum.raw, <, w.done);
+    else
+        assert_int_equal(sum.raw, w.done);
     assert_int_equal(w.group.members, 0);
     assert_int_equal(w.group.missed, 0);
     print_message("%u forks, %u ends, %u sums, %u instructions\n", w.forks, w.ends, w.reads, (unsigned)w.done);
@@ -368,6 +376,18 @@ static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
         if (here->sim.violation)
             fail_msg("%s", here->sim.violation);
     }
+    return sum.quality;
+}
+
+/* A run whose last sum lacks something, and says so, is made again. */
+static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
+{
+    enum upmu_quality quality = UPMU_QUALITY_SCALED;
+
+    (void)state;
+    for (unsigned run = 0; run < RUNS && quality == UPMU_QUALITY_SCALED; run++)
+        quality = run_group();
+    assert_int_equal(quality, UPMU_QUALITY_EXACT);
 }
 
 int main(void)
