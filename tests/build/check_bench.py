@@ -71,6 +71,11 @@ def a_trap_of_an_arm_guest_is_within_its_budget():
 
 
 @check
+def the_interrupt_of_a_batch_is_within_its_budget():
+    return over("--instructions", "instructions.batch")
+
+
+@check
 def names_to_words_are_within_budget_and_on_the_page_of_figures():
     complaints = over("--instructions", "instructions.name")
     if MEASURED["--instructions"][0] > 1:
