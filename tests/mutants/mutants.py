@@ -9,7 +9,7 @@ regular expression), replacement, which (`one`: the pattern matches once; `each`
 match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
 be empty).  Survivors that are known, and why they may survive,
 stand in tests/mutants/survivors.tsv: name, reason.  These are held against the tests of their row alone, and else
-taken for survivors: to try all tests on them took a third of a whole run, and can only raise the score.
+taken for survivors: to try all tests on them took 20 minutes of a whole run, and can only raise the score.
 
 Mutations of the rows of tests/requirements.tsv stand apart, in tests/mutants/requirements.tsv: each is held
 against the tests that its row names, and against no other (tests/mutants/rows.py):

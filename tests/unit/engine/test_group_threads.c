@@ -386,7 +386,8 @@ static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
 
     (void)state;
     for (unsigned run = 0; run < RUNS && quality == UPMU_QUALITY_SCALED; run++)
-        quality = run_group();
+        if ((quality = run_group()) == UPMU_QUALITY_SCALED)
+            print_message("the last sum lacks something, and says so: once more\n");
     assert_int_equal(quality, UPMU_QUALITY_EXACT);
 }
 
