@@ -49,8 +49,11 @@
 #define EVENTS 512
 #define POLLED 512 /* descriptors of a poll, at most */
 #define POLL_MS 2
-#define TICK_INSTRUCTIONS 50u /* between two ticks of the clock */
-#define INSTRUCTION_NS 2000u  /* each takes so long that no event overflows too often */
+/* Results of interrupted calls, which programs do not see (Linux, include/linux/errno.h). */
+#define RESTART_NO_HANDLER (-514) /* the call is made again; where a handler has run, the result is EINTR */
+#define RESTART_BLOCK (-516)      /* the call goes on with the time that is left */
+#define TICK_INSTRUCTIONS 50u     /* between two ticks of the clock */
+#define INSTRUCTION_NS 2000u      /* each takes so long that no event overflows too often */
 #define FILE_NAME "upmu-perf"
 
 /* What a thread is doing in a call that was let through. */
@@ -75,6 +78,7 @@ struct task {
 
 struct file {
     struct upmu_perf_event *event; /* NULL: free */
+    dev_t device;                  /* of its memory file, and that file's number there */
     ino_t inode;
     pid_t process;
     int number;
@@ -131,7 +135,10 @@ static struct upmu_perf_task *find_task(void *context, uint32_t of, int32_t pid,
     return NULL;
 }
 
-/* The event behind a descriptor: its memory file is known by its inode. */
+/*
+ * The event behind a descriptor: its memory file is known by its device and inode.  By its inode alone any file can be
+ * taken for an event: perf read one that has the same number, and never came to its end.
+ */
 static struct file *file_of(pid_t id, int number)
 {
     char path[64];
@@ -141,7 +148,7 @@ static struct file *file_of(pid_t id, int number)
     if (number < 0 || stat(path, &found) != 0)
         return NULL;
     for (unsigned i = 0; i < EVENTS; i++)
-        if (files[i].event && files[i].inode == found.st_ino)
+        if (files[i].event && files[i].device == found.st_dev && files[i].inode == found.st_ino)
             return &files[i];
     return NULL;
 }
@@ -418,6 +425,7 @@ static void call_open(struct task *task, struct user_regs_struct *r)
         return;
     }
     files[place].event = event;
+    files[place].device = 0;
     files[place].inode = 0;
     task->pending = OPENING;
     task->event = place;
@@ -443,6 +451,7 @@ static void open_done(struct task *task)
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)task->id, (int)now.rax);
     if ((int64_t)now.rax < 0 || stat(path, &made) != 0)
         die("memfd_create");
+    file->device = made.st_dev;
     file->inode = made.st_ino;
     file->process = task->process;
     file->number = (int)now.rax;
@@ -560,6 +569,7 @@ static void poll_done(struct task *task)
     void *user = (void *)(uintptr_t)registers.rdi;
     size_t bytes = registers.rsi * sizeof *polled;
     unsigned events, ready;
+    bool again;
 
     caller = task->id;
     if (ptrace(PTRACE_GETREGS, task->id, NULL, &now) != 0 || !copy_in(NULL, polled, user, bytes))
@@ -567,13 +577,17 @@ static void poll_done(struct task *task)
     ready = poll_events(task, registers.rsi, false, &events);
     (void)copy_out(NULL, user, polled, bytes);
     now.rdx = registers.rdx;
+    if ((int64_t)now.rax == RESTART_BLOCK)
+        now.rax = 0;
     if ((int64_t)now.rax >= 0)
         now.rax += ready;
-    if (now.rax == 0 && (int)registers.rdx < 0) { /* the program waits for ever: the call is made again */
-        now.rip -= 2;
-        now.rax = SYS_poll;
-    }
+    /* The program waits for ever. The kernel makes the call again, unless a handler has run. */
+    again = now.rax == 0 && (int)registers.rdx < 0;
+    if (again)
+        now.rax = (unsigned long long)RESTART_NO_HANDLER;
     (void)ptrace(PTRACE_SETREGS, task->id, NULL, &now);
+    if (again)
+        (void)ptrace(PTRACE_INTERRUPT, task->id, NULL, NULL);
 }
 
 /* A program gives itself another name. */
@@ -737,8 +751,7 @@ static bool rdpmc_done(struct task *task)
         return false;
     run_on_model(&task->perf);
     irq = perf_kernel.sim.port.irq_save(perf_kernel.sim.port.context);
-    fine = perf_kernel.reads[0] &&
-           perf_kernel.sim.port.rdpmc(perf_kernel.sim.port.context, (uint32_t)r.rcx, &value);
+    fine = perf_kernel.reads[0] && perf_kernel.sim.port.rdpmc(perf_kernel.sim.port.context, (uint32_t)r.rcx, &value);
     perf_kernel.sim.port.irq_restore(perf_kernel.sim.port.context, irq);
     if (!fine)
         return false;

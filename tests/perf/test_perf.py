@@ -301,6 +301,39 @@ def perf_finds_functions_programs_and_children():
     return complaints
 
 
+# A file with the inode number of an event's memory file: numbers of a new tmpfs begin anew.
+SAME_NUMBER = """
+import ctypes, os, sys
+c = ctypes.CDLL(None, use_errno=True)
+c.syscall.restype = ctypes.c_long
+attr = ctypes.create_string_buffer(b"\\1\\0\\0\\0\\x40", 64)
+event = c.syscall(298, attr, 0, -1, -1, ctypes.c_ulong(0))
+wanted, path = os.fstat(event).st_ino, sys.argv[1] + "/file"
+if c.mount(b"none", sys.argv[1].encode(), b"tmpfs", 0, None):
+    sys.exit("mount: " + os.strerror(ctypes.get_errno()))
+for turn in range(3000000):
+    os.mknod(path)
+    if os.stat(path).st_ino >= wanted:
+        break
+    os.unlink(path)
+with open(path, "w+b", buffering=0) as file:
+    file.write(b"a file")
+    file.seek(0)
+    text = file.read(100)
+print(len(os.read(event, 8)), os.stat(path).st_ino - wanted, text.decode("latin-1"))
+"""
+
+
+@check
+def a_file_with_the_number_of_an_event_is_no_event():
+    folder = f"{WORK}/numbers"
+    for made in folder, f"{WORK}/numbers-files":
+        os.makedirs(made, exist_ok=True)
+    output, code, _ = supervised("skl", sys.executable, "-c", SAME_NUMBER, folder, SUPERVISOR_FAST="1",
+                                 SUPERVISOR_FILES=f"{WORK}/numbers-files")
+    return [] if (output.strip(), code) == ("8 0 a file", 0) else [f"exit {code}: {output}"]
+
+
 @check
 def a_kernel_refuses_what_it_refused_when_it_was_recorded():
     complaints = []

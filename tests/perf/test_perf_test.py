@@ -92,7 +92,7 @@ def perf_asks_for_the_attributes_of_its_own_list():
     files = {name for name in os.listdir(folder) if name.startswith("test-")}
     os.unlink(f"{folder}/test-record-C0")  # the test ends at a file that does not match
     words = sys.executable, "-W", "ignore", f"{ATTRIBUTES}/attr.py", "-d", folder, "-p", shutil.which("perf"), "-v"
-    output, code, _ = supervised("perf-attributes", MODEL_THAT_LENDS, *words, files=True, fast=True, limit=900,
+    output, code, _ = supervised("perf-attributes", MODEL_THAT_LENDS, *words, files=True, fast=True, limit=300,
                                  folder=WORK, SUPERVISOR_LENDS="1")
     names = {word: set(re.findall(rf"^{word} .*/(test-[^/']+)'$", output, re.M))
              for word in ("running", "unsupp", "skipped")}
