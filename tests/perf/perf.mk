@@ -15,3 +15,19 @@ build/gcc-64/tests/perf/record_errors: build/gcc-64/tests/perf/record_errors.o
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
 build/gcc-64/tests/perf/loop build/gcc-64/tests/perf/family build/gcc-64/tests/perf/calls: %: %.o
 	$(QUIET)$(gcc-64_CC) -nostdlib -static -no-pie -Wl,--eh-frame-hdr -o $@ $^
+
+# The perf of Debian 12's backports, of a later Linux, by lists of packages of its own: the system keeps its perf.
+PERF_NEWER := build/perf-newer
+PERF_NEWER_APT := -o Dir::Etc::SourceList="$$PWD/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+	-o Dir::State::Lists="$$PWD/lists" -o Dir::Cache="$$PWD"
+.PHONY: deps-perf-newer
+deps-perf-newer: deps-perf
+	$(APT_INSTALL) libtraceevent1
+	mkdir -p $(PERF_NEWER)/lists/partial
+	site=$$(apt-get indextargets --format '$$(SITE)' 'Codename: bookworm' | head -n 1) && \
+		[ -n "$$site" ] || { echo 'apt knows no list of Debian 12 (bookworm)'; exit 1; } && \
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $$site bookworm-backports main" \
+			> $(PERF_NEWER)/sources.list
+	cd $(PERF_NEWER) && apt-get $(PERF_NEWER_APT) update && rm -f *.deb && \
+		apt-get $(PERF_NEWER_APT) download -t bookworm-backports linux-perf && \
+		dpkg --fsys-tarfile linux-perf_*.deb | tar -x ./usr/bin/perf
