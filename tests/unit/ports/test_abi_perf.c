@@ -28,17 +28,19 @@ static int answer(unsigned long seed)
 }
 
 /*
- * Requests that Linux grants and this layer refuses with EOPNOTSUPP: samples of these parts.  All other answers are
- * equal.  docs/PERF.md, "What differs from Linux", has them, too.
+ * Requests that Linux grants and this layer refuses with EOPNOTSUPP: samples of these parts, or with these flags.  All
+ * other answers are equal.  docs/PERF.md, "What differs from Linux", has them, too.
  */
 static const struct difference {
-    uint64_t parts;
+    uint64_t parts, flags;
     unsigned by_administrator, by_user; /* how many of the recorded requests it explains */
     const char *reason;
 } differences[] = {
-    {UPMU_PERF_SAMPLE_PHYS_ADDR, 2, 0, "PHYS_ADDR: no hook translates an address in an interrupt"},
-    {UINT64_C(1) << 20, 2, 0, "AUX: there are no traces beside the samples"},
-    {UINT64_C(3) << 22, 5, 4, "DATA_PAGE_SIZE, CODE_PAGE_SIZE: no hook walks page tables in an interrupt"},
+    {UPMU_PERF_SAMPLE_PHYS_ADDR, 0, 2, 0, "PHYS_ADDR: no hook translates an address in an interrupt"},
+    {UINT64_C(1) << 20, 0, 2, 0, "AUX: there are no traces beside the samples"},
+    {UINT64_C(1) << 21, 0, 0, 0, "CGROUP: the layer knows no control groups"},
+    {UINT64_C(3) << 22, 0, 5, 4, "DATA_PAGE_SIZE, CODE_PAGE_SIZE: no hook walks page tables in an interrupt"},
+    {0, UPMU_PERF_SIGTRAP, 0, 0, "SIGTRAP: no hook sends a signal before the next instruction"},
 };
 
 #define DIFFERENCES (sizeof differences / sizeof *differences)
@@ -49,7 +51,8 @@ static bool explain(unsigned *explained)
     bool found = false;
 
     for (unsigned i = 0; i < DIFFERENCES; i++)
-        if (request.attr.sample_period && request.attr.sample_type & differences[i].parts) {
+        if (request.attr.sample_period &&
+            (request.attr.sample_type & differences[i].parts || request.attr.flags & differences[i].flags)) {
             explained[i]++;
             found = true;
         }
@@ -71,24 +74,34 @@ static uint64_t clock_by_number(void *context, int32_t number)
     return perf_clock(context);
 }
 
-/* A host that has all hooks for samples answers as Linux, but for `differences`, of which none is too wide. */
-static void compare(const char *path, uint32_t caller)
+/*
+ * A host that has all hooks for samples answers as Linux, but for `differences`, of which none is too wide.
+ * PERF_ERRORS_IN: another folder of recordings, of this machine's kernel (the step perf-errors of make soak).
+ */
+static void compare(const char *name, uint32_t caller)
 {
+    const char *folder = getenv("PERF_ERRORS_IN");
+    char path[256];
     struct upmu_perf_attr dummy = {.type = UPMU_PERF_TYPE_SOFTWARE,
                                    .size = 64,
                                    .config = UPMU_PERF_DUMMY,
                                    .flags = UPMU_PERF_DISABLED | UPMU_PERF_EXCLUDE_KERNEL};
     unsigned explained[DIFFERENCES] = {0};
     unsigned long seeds, granted = 0;
-    FILE *file = fopen(path, "r");
-    int recorded, leader;
+    int recorded, leader, cpus = 0;
+    FILE *file;
 
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "tests/golden", name);
+    file = fopen(path, "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file,
-                            "# %*s seeds %lu, attribute bytes 136, uid %*d, paranoid 2, rate 100000, stack 127, "
-                            "cpus 2",
-                            &seeds),
-                     1);
+    if (fscanf(file, "# %*s seeds %lu, attribute bytes 136, uid %*d, paranoid 2, rate 100000, stack 127, cpus %d",
+               &seeds, &cpus) != 2 ||
+        cpus != 2) {
+        printf("skipped: %s is of a kernel with other limits: not compared\n", path);
+        fclose(file);
+        assert_non_null(folder);
+        skip();
+    }
     perf_host_set_up("skl");
     perf_host.perf.tick_rate = 100;
     perf_host.perf.frames_of_notes = true;
@@ -110,8 +123,9 @@ static void compare(const char *path, uint32_t caller)
     assert_compare(granted, >, seeds / 4);
     for (unsigned i = 0; i < DIFFERENCES; i++) {
         printf("%u of %lu: %s\n", explained[i], seeds, differences[i].reason);
-        assert_int_equal(explained[i],
-                         caller == ADMINISTRATOR ? differences[i].by_administrator : differences[i].by_user, i);
+        if (!folder)
+            assert_int_equal(explained[i],
+                             caller == ADMINISTRATOR ? differences[i].by_administrator : differences[i].by_user, i);
     }
     perf_host_end();
 }
@@ -119,13 +133,13 @@ static void compare(const char *path, uint32_t caller)
 static void an_administrator_is_refused_as_linux_does(void **state)
 {
     (void)state;
-    compare("tests/golden/perf_errors_root.txt", ADMINISTRATOR);
+    compare("perf_errors_root.txt", ADMINISTRATOR);
 }
 
 static void a_user_is_refused_as_linux_does(void **state)
 {
     (void)state;
-    compare("tests/golden/perf_errors_user.txt", USER);
+    compare("perf_errors_user.txt", USER);
 }
 
 /* ---- Counting ---- */
@@ -1109,9 +1123,8 @@ static void files_of_arm_say_its_type_alone(void **state)
     (void)state;
     perf_host_set_up("skl");
     files[0] = 0;
-    emit_pmu(
-        &(struct upmu_perf_folder){.perf = &perf_host.perf, .emit = note_file, .pmu = &pmu, .name = "cpu"},
-        UPMU_PERF_TYPE_RAW);
+    emit_pmu(&(struct upmu_perf_folder){.perf = &perf_host.perf, .emit = note_file, .pmu = &pmu, .name = "cpu"},
+             UPMU_PERF_TYPE_RAW);
     assert_non_null(strstr(files, "/cpu/type 4\n"));
     assert_null(strstr(files, "format"));
     perf_host_end();
