@@ -19,7 +19,7 @@ import count_blocks  # noqa: E402
 
 PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_engine", "bench_place", "bench_pack", "bench_names", "bench_guest_arm",
-           "bench_records"]
+           "bench_records", "bench_perf"]
 WITH_LIBRARY = ["bench_guest_arm"]  # programs that have the library among their sources
 SHARES = "bench_p4_share"
 BUDGETS = {
@@ -68,6 +68,8 @@ BUDGETS = {
     "engine-stop-1000-private-worst": 1175, "engine-stop-10000-private-worst": 1175, "engine-stop-1000-hard-worst": 3021,
     "engine-start-1000-private": 16050, "engine-start-10000-private": 16050, "engine-start-1000-hard-worst": 34745,
     "engine-tick-1000-hard-worst": 7635,
+    # abi/perf: interrupts without and with a record of IP, and of IP, TID, TIME and PERIOD; a read without and with it.
+    "perf-none": 1376, "perf-ip": 1889, "perf-record": 1949, "perf-read-none": 326, "perf-read": 675,
     # Many sessions of the thread itself.
     "engine-switch-in-10000-private": 2580, "engine-switch-out-10000-private": 2500,
 }

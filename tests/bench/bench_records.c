@@ -9,15 +9,14 @@
 #include <upmu/precise.h>
 #include <upmu/session.h>
 #include <upmu/upmu.h>
-#include <valgrind/callgrind.h>
 #include "models/sim/sim.h"
 #include "tests/bench/callgrind_count.h"
+#include "tests/bench/uncounted.h"
 
 #define AREA UINT64_C(0xffffc90000010000)
 #define BUFFER UINT64_C(0xffffc90000020000)
 
 static struct upmu_sim sim;
-static struct upmu_port model; /* its hooks */
 static struct upmu_machine machine;
 static struct upmu_cpu cpu;
 static struct upmu_session session;
@@ -25,7 +24,6 @@ static _Alignas(4096) uint8_t area[UPMU_RECORD_AREA_BYTES], buffer[UPMU_RECORD_L
 static uint64_t ring[1u << 14];
 static const char *figure;
 static unsigned interrupts;
-static bool counting;
 static enum upmu_pmi answer;
 
 static void must(bool holds, const char *what)
@@ -34,88 +32,6 @@ static void must(bool holds, const char *what)
         fprintf(stderr, "%s: %s\n", figure, what);
         exit(1);
     }
-}
-
-/* ---- Hooks that are not counted ---- */
-
-static void toggle(void)
-{
-    if (counting)
-        CALLGRIND_TOGGLE_COLLECT;
-}
-
-static bool uncounted_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    bool fine;
-
-    toggle();
-    fine = model.rdmsr(context, msr, out_value);
-    toggle();
-    return fine;
-}
-
-static bool uncounted_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    bool fine;
-
-    toggle();
-    fine = model.wrmsr(context, msr, value);
-    toggle();
-    return fine;
-}
-
-static bool uncounted_rdpmc(void *context, uint32_t index, uint64_t *out_value)
-{
-    bool fine;
-
-    toggle();
-    fine = model.rdpmc(context, index, out_value);
-    toggle();
-    return fine;
-}
-
-static struct upmu_cpu *uncounted_this_cpu(void *context)
-{
-    struct upmu_cpu *found;
-
-    toggle();
-    found = model.this_cpu(context);
-    toggle();
-    return found;
-}
-
-static uintptr_t uncounted_irq_save(void *context)
-{
-    uintptr_t state;
-
-    toggle();
-    state = model.irq_save(context);
-    toggle();
-    return state;
-}
-
-static void uncounted_irq_restore(void *context, uintptr_t state)
-{
-    toggle();
-    model.irq_restore(context, state);
-    toggle();
-}
-
-static void uncounted_pmi_rearm(void *context)
-{
-    toggle();
-    model.pmi_rearm(context);
-    toggle();
-}
-
-static uint64_t uncounted_clock_ns(void *context)
-{
-    uint64_t now;
-
-    toggle();
-    now = model.clock_ns(context);
-    toggle();
-    return now;
 }
 
 static bool memory(struct upmu_sim *of, unsigned number, enum upmu_sim_memory_kind kind, uint64_t address,
@@ -159,15 +75,7 @@ static void set_up(const char *profile)
     upmu_sim_bind_cpu(&sim, 0, &cpu);
     sim.memory = memory;
     sim.deliver = deliver;
-    model = sim.port;
-    sim.port.rdmsr = uncounted_rdmsr;
-    sim.port.wrmsr = uncounted_wrmsr;
-    sim.port.rdpmc = uncounted_rdpmc;
-    sim.port.this_cpu = uncounted_this_cpu;
-    sim.port.irq_save = uncounted_irq_save;
-    sim.port.irq_restore = uncounted_irq_restore;
-    sim.port.pmi_rearm = uncounted_pmi_rearm;
-    sim.port.clock_ns = uncounted_clock_ns;
+    uncounted_use(&sim.port);
     must(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
     must(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "cpu");
     must(upmu_cpu_use_records(&cpu, &of, NULL) == UPMU_OK, "memory");
