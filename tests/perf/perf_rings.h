@@ -112,7 +112,7 @@ static inline void take_sample_of(unsigned ring, uint32_t words)
 }
 
 /* Task 0 runs on CPU 0, executes, and leaves. */
-static void run_task(uint64_t user, uint64_t kernel)
+static inline void run_task(uint64_t user, uint64_t kernel)
 {
     perf_switch(0, 0);
     perf_work(0, true, user);
