@@ -21,7 +21,7 @@
 
 /* Forks copy shadow memory where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
-#define SLOWNESS 5u
+#define SLOWNESS 29u
 #else
 #define SLOWNESS 1u
 #endif
