@@ -80,6 +80,17 @@ def perf_tests_of_events_are_ok():
     return complaints + ([] if opening >= OPENING else [f"{opening} tests opened an event, not {OPENING}"])
 
 
+def attributes_asked(folder, files, *more):
+    """Output and exit code of perf's attr.py, and which of these files were not matched."""
+    words = (sys.executable, "-W", "ignore", f"{ATTRIBUTES}/attr.py", "-d", folder, "-p", shutil.which("perf"), "-v",
+             *more)
+    output, code, _ = supervised("perf-attributes", MODEL_THAT_LENDS, *words, files=True, fast=True, limit=300,
+                                 folder=WORK, SUPERVISOR_LENDS="1")
+    names = {word: set(re.findall(rf"^{word} .*/(test-[^/']+)'$", output, re.M))
+             for word in ("running", "unsupp", "skipped")}
+    return output, code, files - (names["running"] - names["unsupp"] - names["skipped"])
+
+
 @check
 def perf_asks_for_the_attributes_of_its_own_list():
     """The test "Setup struct perf_event_attr": perf stat and perf record with many options, their attributes."""
@@ -91,12 +102,14 @@ def perf_asks_for_the_attributes_of_its_own_list():
     shutil.copytree(f"{ATTRIBUTES}/attr", folder)
     files = {name for name in os.listdir(folder) if name.startswith("test-")}
     os.unlink(f"{folder}/test-record-C0")  # the test ends at a file that does not match
-    words = sys.executable, "-W", "ignore", f"{ATTRIBUTES}/attr.py", "-d", folder, "-p", shutil.which("perf"), "-v"
-    output, code, _ = supervised("perf-attributes", MODEL_THAT_LENDS, *words, files=True, fast=True, limit=300,
-                                 folder=WORK, SUPERVISOR_LENDS="1")
-    names = {word: set(re.findall(rf"^{word} .*/(test-[^/']+)'$", output, re.M))
-             for word in ("running", "unsupp", "skipped")}
-    unmatched = files - (names["running"] - names["unsupp"] - names["skipped"])
+    output, code, unmatched = attributes_asked(folder, files)
+    # Perf 6.1 forgets the child of `perf stat` that ends before perf waits for it, and its exit code (skip_signal() of
+    # builtin-stat.c; one run of 500): attr.py says "unsupp".  Such files are asked for again.
+    for name in sorted(unmatched - set(UNMATCHED)):
+        for _ in range(3):
+            if name in unmatched and not attributes_asked(folder, {name}, "-t", name)[2]:
+                print(f"{name} is matched when it runs again")
+                unmatched = unmatched - {name}
     complaints = [] if not code and "FAILED" not in output else [f"exit {code}: {output[-500:]}"]
     complaints += [f"{name} is not matched" for name in sorted(unmatched - set(UNMATCHED))]
     complaints += [f"{name} is matched, and the list says: {UNMATCHED[name]}"
