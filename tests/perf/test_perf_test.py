@@ -103,8 +103,8 @@ def perf_asks_for_the_attributes_of_its_own_list():
     files = {name for name in os.listdir(folder) if name.startswith("test-")}
     os.unlink(f"{folder}/test-record-C0")  # the test ends at a file that does not match
     output, code, unmatched = attributes_asked(folder, files)
-    # Perf 6.1 forgets the child of `perf stat` that ends before perf waits for it, and its exit code (skip_signal() of
-    # builtin-stat.c; one run of 500): attr.py says "unsupp".  Such files are asked for again.
+    # One `perf stat kill` of 500 ends with 0 instead of its child's exit code, which attr.py calls "unsupp": presumably
+    # the child has ended before perf waits for it.  Such files are asked for again.
     for name in sorted(unmatched - set(UNMATCHED)):
         for _ in range(3):
             if name in unmatched and not attributes_asked(folder, {name}, "-t", name)[2]:
