@@ -102,8 +102,10 @@ def show_sum(totals):
 
 
 def run_parts(make, *layers):
-    """The layers that are parts of one."""
-    return show_sum([run_layer([make, "--no-print-directory", "test-" + layer])[0] for layer in layers])
+    """The layers that are parts of tests/foreign, and the requirements of which they tell."""
+    totals = [run_layer([make, "--no-print-directory", "test-" + layer])[0] for layer in layers]
+    totals.append(run_layer([sys.executable, "tests/run_requirements.py", "--foreign", *layers])[0])
+    return show_sum(totals)
 
 
 def main():

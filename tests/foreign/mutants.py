@@ -3,7 +3,8 @@
 """Does a boot of tests/foreign notice each change of tests/foreign/mutants.tsv?  A few boots, in a copy of the tree.
 
 A row with "demo" behind it is a change that the tests of examples/virt's kernels have to notice, with "el2" those of the
-guest of examples/el2_hypervisor, with "sbi" those of what runs on examples/sbi_firmware.
+guest of examples/el2_hypervisor, with "sbi" those of what runs on examples/sbi_firmware; with "el2_linux" and "sbi_linux"
+those of an unmodified Linux on the two: the kernel that test-foreign or `make soak` has left below build/foreign.
     mutants.py [WORD...]    rows with one of these words in their last columns
 MUTANT_STATE names a file of what earlier runs have noticed (tests/mutants/judged.py): a row counts while the changed text, the
 programs without the change and the script that boots them are the same.
@@ -30,10 +31,15 @@ KINDS = {"demo": (("make", "-s", "-j2", "-C", "examples/virt"), ("tests/foreign/
          "el2": (("make", "-s", "-j2", "-C", "examples/el2_hypervisor"), ("tests/foreign/test_el2.py",)),
          "sbi": (("make", "-s", "-j2", "build/sbi_firmware/firmware.elf", "build/foreign/riscv64_s.elf"),
                  ("tests/foreign/test_sbi_firmware.py", "library_16_counters"))}
+KINDS["el2_linux"] = (KINDS["el2"][0], ("tests/foreign/test_el2_linux.py",))
+KINDS["sbi_linux"] = (("make", "-s", "-j2", "build/sbi_firmware/firmware.elf"), ("tests/foreign/test_sbi_linux.py",))
+# What a kind needs and does not make: the kernels and their first program.
+THERE = {"el2_linux": ("build/foreign/arm64/boot/vmlinuz", "build/foreign/el2_init"), "sbi_linux": ("build/foreign/linux/init",)}
 # What these make, of which a kind's verdicts are.
 MADE = {"": IMAGES, "demo": ("build/virt/upmu-arm64.elf", "build/virt/upmu-riscv64.elf"),
         "el2": ("build/el2/el2.bin", "build/el2/guest.bin"),
-        "sbi": ("build/sbi_firmware/firmware.elf", "build/foreign/riscv64_s.elf")}
+        "sbi": ("build/sbi_firmware/firmware.elf", "build/foreign/riscv64_s.elf"),
+        "el2_linux": ("build/el2/el2.bin",), "sbi_linux": ("build/sbi_firmware/firmware.elf",)}
 
 
 def run(*command):
@@ -57,7 +63,8 @@ def copy_tree(machines):
     for machine in machines:
         shutil.copytree(f"build/foreign/{machine}", os.path.join(TREE, f"build/foreign/{machine}"))
     os.makedirs(os.path.join(TREE, "build/foreign"), exist_ok=True)
-    os.symlink(os.path.abspath("build/foreign/usr"), os.path.join(TREE, "build/foreign/usr"))
+    for name in "usr", "arm64", "el2_init", "linux":
+        os.symlink(os.path.abspath(f"build/foreign/{name}"), os.path.join(TREE, "build/foreign", name))
 
 
 def notices(kind):
@@ -87,6 +94,11 @@ def main():
     with open("tests/foreign/mutants.tsv", encoding="ascii") as table:
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
     rows = [row for row in rows if not sys.argv[1:] or any(word in " ".join(row[3:]) for word in sys.argv[1:])]
+    for kind, path in [(kind, path) for kind, paths in THERE.items() for path in paths if not os.path.exists(path)]:
+        skipped = [row for row in rows if row[4:] == [kind]]
+        rows = [row for row in rows if row not in skipped]
+        for row in skipped:
+            print(f"[  SKIPPED ] {row[3]} ({row[0]}): no {path}")
     kinds = sorted({"".join(row[4:]) for row in rows})
     missing = [image for image in IMAGES if not os.path.exists(image)] if "" in kinds else []
     if missing:
