@@ -67,6 +67,7 @@ COMMANDS = ("ENABLE DISABLE REFRESH RESET PERIOD SET_OUTPUT SET_FILTER ID SET_BP
             "MODIFY_ATTRIBUTES").split()
 FCNTL = {1: "F_GETFD", 2: "F_SETFD", 3: "F_GETFL", 4: "F_SETFL", 10: "F_SETSIG", 8: "F_SETOWN", 15: "F_SETOWN_EX"}
 F_SETFL, O_FLAGS = 4, ((0o4000, "O_NONBLOCK"), (0o20000, "O_ASYNC"), (0o2, "O_RDWR"), (0o2000000, "O_CLOEXEC"))
+MOST_LINES = 12  # of a command, in a complaint
 PAGE = 4096
 PROBED = "any"  # in the place of a CPU
 UNCOUNTED = "read", "ioctl PAUSE_OUTPUT"  # the time decides how many of these there are
@@ -80,7 +81,7 @@ def bits(word, names, between="|"):
 
 def answer(result):
     if result == -errno.EOPNOTSUPP:
-        return "EOPNOTSUPP"  # (Python's name of this number is ENOTSUP)
+        return "EOPNOTSUPP"  # Python's name of this number is ENOTSUP
     return "ok" if result >= 0 else errno.errorcode.get(-result, str(result))
 
 
@@ -143,14 +144,14 @@ class Lines:
     def event(self, process, number):
         return self.events.get((process, number)) or self.events.get((self.main, number)) or ("?", None)
 
-    def open(self, thread, process, whom, cpu, group, flags, result, attr):
+    def open(self, thread, process, task, cpu, group, flags, result, attr):
         name, said = attributes(bytes.fromhex(attr))
         leader = f", group of {self.event(process, int(group))[0]}" if int(group) != -1 else ""
         self.opening[thread] = name, int(cpu)
         more = f" {bits(int(flags, 0), OPEN_FLAGS)}" if int(flags, 0) else ""
         # Before all others perf tries FD_CLOEXEC, with an attribute of no size, on the CPU on which it happens to run.
         where = PROBED if attr[8:16] == "00000000" and int(cpu) >= 0 else int(cpu)
-        self.add(thread, process, f"open {name} pid {whom}", where, f"{leader}{more}: {said} = {answer(int(result))}")
+        self.add(thread, process, f"open {name} pid {task}", where, f"{leader}{more}: {said} = {answer(int(result))}")
 
     def descriptor(self, thread, process, number):
         self.events[process, int(number)] = self.opening[thread]
@@ -193,7 +194,7 @@ class Lines:
             said = f" {said or argument}"
         self.add(thread, process, f"fcntl {FCNTL.get(command, command)} {name}", cpu, said)
 
-    def poll(self, thread, process, _count, events, wait):  # (those that have ended are polled no more)
+    def poll(self, thread, process, _count, events, wait):  # how many are polled depends on how many have ended
         self.maybe.add(f"~ {'' if thread == process else 'other thread: '}poll {bits(int(events, 0), POLL)}, {wait}")
 
     def file(self, _thread, _process, path):
@@ -244,7 +245,7 @@ def files_in_short(paths, folder):
             all_there = {os.path.relpath(found, f"{folder}/{pmu}") for found in glob.glob(f"{folder}/{pmu}/{top}/*")}
             if all_there and all_there <= names:
                 short.add(f"{top}/*")
-            elif name and not (not inner and all_there):  # not a folder itself
+            elif name and (inner or not all_there):  # a folder that is listed is no demand
                 short.add(name)
         same.setdefault(" ".join(sorted(short)) or "(folder)", []).append(pmu)
     for text, pmus in same.items():
@@ -288,6 +289,8 @@ def variables(name):
     """What the supervisor and perf need in their environment, so that the demands do not depend on the machine."""
     shutil.rmtree(f"{WORK}/sees", ignore_errors=True)
     os.makedirs(f"{WORK}/sees")
+    if os.path.exists(f"{WORK}/{name}"):
+        os.unlink(f"{WORK}/{name}")
     return dict(SUPERVISOR_CALLS=f"{WORK}/{name}", SUPERVISOR_SEES=f"{WORK}/sees", PERF_CONFIG="/dev/null")
 
 
@@ -296,10 +299,16 @@ def note(words, model, name, folder):
     global _sees_host
     if not _now:
         return
-    lines, sees = lines_of(f"{WORK}/{name}", folder)
+    try:
+        lines, sees = lines_of(f"{WORK}/{name}", folder)
+    except FileNotFoundError:  # nothing has run, and the caller says why
+        return
     _sees_host = _sees_host or sees != "own"
     command = " ".join(words).replace(f"{PROGRAMS}/", "").replace(f"{WORK}/", "")
-    found_here.setdefault(_now, {}).setdefault(command, {})[model] = lines
+    models = found_here.setdefault(_now, {}).setdefault(command, {})
+    while model in models:
+        model += ",again"
+    models[model] = lines
 
 
 def contents(path, default=""):
@@ -371,15 +380,19 @@ def recorded_lines(check):
 
 
 def differing(recorded, lines):
-    """The lines in which a command differs: "-" and "+" before them."""
+    """The lines in which a command differs, "-" and "+" before them; new errors stand first."""
     anywhere = everything_recorded()
     recorded = [line for line in recorded if not line.startswith("~") or line in lines]
     lines = [line for line in lines if not line.startswith("~") or line in recorded or line not in anywhere]
-    return [line for line in difflib.ndiff(recorded, lines) if line[0] in "-+"]
+    found = [line for line in difflib.ndiff(recorded, lines) if line[0] in "-+"]
+    if len(found) > MOST_LINES:
+        found.sort(key=lambda line: not re.match(r"\+.* = E[A-Z]+", line))
+        found[MOST_LINES - 1:] = [f"... {len(found) - MOST_LINES + 1} more"]
+    return found
 
 
-def compare(check):
-    """Complaints: where the demands of a check's commands are others than recorded."""
+def compare(check, ended):
+    """Complaints: where the demands of a check's commands are others than recorded.  `ended`: it has run all of them."""
     reason = why_not()
     if reason:
         if reason not in _said:
@@ -392,11 +405,13 @@ def compare(check):
     complaints = []
     for command, model in dict.fromkeys([*recorded, *here]):
         if (command, model) not in recorded or (command, model) not in here:
-            what = "was recorded and does not run" if (command, model) in recorded else "was not recorded"
-            complaints.append(f"{command} [{model}] {what}")
+            if (command, model) in here:
+                complaints.append(f"{command} [{model}] was not recorded")
+            elif ended:
+                complaints.append(f"{command} [{model}] was recorded and does not run")
             continue
         lines = differing(recorded[command, model], here[command, model])
-        complaints += [f"{command} [{model}]:", *lines] if lines else []
+        complaints += ["\n      ".join([f"{command} [{model}]:", *lines])] if lines else []
     if complaints:
         with open(golden_path(), encoding="ascii") as file:
             then = re.search(r"recorded with: (.*)", file.read()).group(1)
@@ -412,11 +427,15 @@ def calls_as_recorded(function):
         global _now
         _now = function.__name__
         found_here.pop(_now, None)
+        complaints, ended = [], False
         try:
             complaints = function()
+            ended = True
+        except (AssertionError, subprocess.TimeoutExpired) as error:  # the demands may say why
+            complaints = [str(error)]
         finally:
             _now = None
-        return complaints if recording else complaints + compare(function.__name__)
+        return complaints if recording else complaints + compare(function.__name__, ended)
     checked.has_calls = True
     return checked
 

@@ -6,7 +6,7 @@
  *
  * A line of the file is a word, the numbers of thread and process, and:
  *
- *     open WHOM CPU GROUP FLAGS RESULT ATTR    perf_event_open: WHOM is the class of its pid, ATTR the bytes in hex
+ *     open TASK CPU GROUP FLAGS RESULT ATTR    perf_event_open: TASK is the class of its pid, ATTR the bytes in hex
  *     descriptor NUMBER                        of the last open of the thread
  *     read NUMBER BYTES RESULT
  *     ioctl NUMBER COMMAND ARGUMENT VALUE RESULT    VALUE: the 8 bytes behind an argument that is an address, or 0
@@ -63,7 +63,7 @@ static void calls_begin(void)
     const char *path = getenv("SUPERVISOR_CALLS");
     char cpus[16], folder[PATH_MAX];
 
-    if (path && !(calls_file = fopen(path, "we")))
+    if (path && (!(calls_file = fopen(path, "we")) || setvbuf(calls_file, NULL, _IOLBF, 0) != 0))
         die(path);
     calls_sees = getenv("SUPERVISOR_SEES");
     if (!calls_sees)
@@ -95,12 +95,11 @@ static void calls_mount(bool has_files)
     if (!calls_file)
         return;
     fprintf(calls_file, "sees %s\n", own ? "own" : "host");
-    fflush(calls_file);
 }
 
 /* ---- Demands ---- */
 
-static const char *calls_whom(const struct task *task, int32_t pid)
+static const char *calls_task(const struct task *task, int32_t pid)
 {
     if (pid == -1)
         return "-1";
@@ -128,7 +127,7 @@ static void calls_open(const struct task *task, const struct user_regs_struct *r
     if (!copy_in(NULL, attr, (void *)(uintptr_t)r->rdi, size))
         size = 8;
     calls_line(task, "open");
-    fprintf(calls_file, " %s %d %d %#llx %lld ", calls_whom(task, (int32_t)r->rsi), (int)r->rdx, (int)r->r10, r->r8,
+    fprintf(calls_file, " %s %d %d %#llx %lld ", calls_task(task, (int32_t)r->rsi), (int)r->rdx, (int)r->r10, r->r8,
             (long long)result);
     for (uint32_t i = 0; i < size; i++)
         fprintf(calls_file, "%02x", attr[i]);

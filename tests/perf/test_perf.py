@@ -30,15 +30,17 @@ def supervised(model, *words, **more):
     is_perf = words[0] == "perf"
     if is_perf:
         more.update(perf_calls.variables("calls-of-perf"))
-    done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
+    try:
+        done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
+    finally:
+        if is_perf:
+            perf_calls.note(words, model, "calls-of-perf", more.get("SUPERVISOR_FILES"))
     output = done.stdout.decode("utf-8", "replace")
     if "programs cannot be traced here" in output:
         raise Skip("programs cannot be traced here (ptrace)")
     if "files cannot be mounted here" in output:
         raise Skip(output.strip())
-    if is_perf:
-        perf_calls.note(words, model, "calls-of-perf", more.get("SUPERVISOR_FILES"))
     with open(log, encoding="utf-8") as file:
         return output, done.returncode, file.read()
 
