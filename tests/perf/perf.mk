@@ -31,3 +31,9 @@ deps-perf-newer: deps-perf
 	cd $(PERF_NEWER) && apt-get $(PERF_NEWER_APT) update && rm -f *.deb && \
 		apt-get $(PERF_NEWER_APT) download -t bookworm-backports linux-perf && \
 		dpkg --fsys-tarfile linux-perf_*.deb | tar -x ./usr/bin/perf
+
+# The demands of perf on perf_event_open are recorded anew (tests/perf/perf_calls.py), and those of the later perf where it is.
+.PHONY: perf-calls
+perf-calls: $(PERF_PROGRAMS)
+	$(PYTHON) tests/perf/test_perf.py --record
+	[ ! -x $(PERF_NEWER)/usr/bin/perf ] || PATH="$$PWD/$(PERF_NEWER)/usr/bin:$$PATH" $(PYTHON) tests/perf/test_perf.py --record

@@ -13,9 +13,10 @@
  * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
  * each one that programs executed; SUPERVISOR_FAST: programs run freely, and with SUPERVISOR_TSC their time is that
  * of this machine's TSC (supervisor_fast.h); SUPERVISOR_ALONE: programs see no others in /proc, and the first is
- * process 1 (needs root); SUPERVISOR_LENDS: samples have branches and precise records (supervisor_lends.h). Each
- * descriptor is a memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps
- * of it is the ring of the event.
+ * process 1 (needs root); SUPERVISOR_LENDS: samples have branches and precise records (supervisor_lends.h);
+ * SUPERVISOR_CALLS, a file for each demand with all that it says, and SUPERVISOR_SEES, a folder for files that hide
+ * those of this machine (supervisor_calls.h). Each descriptor is a memory file of the program's, so that dup, fork and
+ * close stay the kernel's, and what a program maps of it is the ring of the event.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -249,6 +250,8 @@ static void file_write(void *context, const char *path, const char *text)
         die(copy);
 }
 
+#include "tests/perf/supervisor_calls.h"
+
 /* ---- Tasks ---- */
 
 /* Return a number of a task in its status file, "Tgid" or the last of "NSpid", that of its own namespace. */
@@ -419,6 +422,7 @@ static void call_open(struct task *task, struct user_regs_struct *r)
         fprintf(log_file, "%d open type %u config %#llx pid %d cpu %d group %d flags %#llx = %d\n", task->id,
                 event->attr.type, (unsigned long long)event->attr.config, (int)r->rsi, (int)r->rdx, (int)r->r10, r->r8,
                 (int)result);
+    calls_open(task, r, result);
     if (result) {
         free(event);
         answer(task, r, result);
@@ -462,6 +466,7 @@ static void open_done(struct task *task)
     (void)ptrace(PTRACE_SETREGS, task->id, NULL, &registers);
     if (log_file)
         fprintf(log_file, "%d descriptor %d\n", task->id, (int)now.rax);
+    calls_descriptor(task, (int)now.rax);
     step_all();
 }
 
@@ -547,6 +552,7 @@ static void call_poll(struct task *task, struct user_regs_struct *r)
     if (r->rsi > POLLED || !copy_in(NULL, polled, user, bytes))
         return;
     ready = poll_events(task, r->rsi, false, &events);
+    calls_poll(task, polled, r->rsi, events, (int)r->rdx);
     if (ready) {
         (void)copy_out(NULL, user, polled, bytes);
         answer(task, r, ready);
@@ -623,6 +629,10 @@ static bool call_begins(struct task *task)
         call_prctl(task, &r);
         return true;
     }
+    if (r.orig_rax == SYS_openat) {
+        calls_path(task, &r);
+        return true;
+    }
     file = file_of(task->id, (int)(r.orig_rax == SYS_mmap ? r.r8 : r.rdi));
     if (!file)
         return true;
@@ -637,8 +647,12 @@ static bool call_begins(struct task *task)
         result = call_map(task, file, &r);
         if (log_file)
             fprintf(log_file, "%d mmap %d bytes %#llx = %d\n", task->id, (int)r.r8, r.rsi, (int)result);
+        calls_use(task, &r, result);
         if (result)
             answer(task, &r, result);
+        return true;
+    case SYS_fcntl:
+        calls_use(task, &r, 0);
         return true;
     default: /* close: by the process that opened it */
         if (file->process == task->process && file->number == (int)r.rdi)
@@ -648,6 +662,7 @@ static bool call_begins(struct task *task)
     if (log_file)
         fprintf(log_file, "%d %s %d %#llx = %d\n", task->id, r.orig_rax == SYS_read ? "read" : "ioctl", (int)r.rdi,
                 r.rsi, (int)result);
+    calls_use(task, &r, result);
     answer(task, &r, result);
     step_all();
     return true;
@@ -845,7 +860,10 @@ static int supervise(pid_t first)
 }
 
 /* Calls that are looked at; all others are the kernel's. */
-#define LOOK_AT(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE)
+#define LOOK_AT(number) LOOK_AT_IF(true, number)
+#define LOOK_AT_IF(condition, number)                                                                                  \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),                                                                 \
+        BPF_STMT(BPF_RET | BPF_K, (condition) ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW)
 
 static _Noreturn void become(char **words, int ready)
 {
@@ -858,6 +876,8 @@ static _Noreturn void become(char **words, int ready)
         LOOK_AT(SYS_poll),
         LOOK_AT(SYS_close),
         LOOK_AT(SYS_prctl),
+        LOOK_AT_IF(calls_file, SYS_fcntl),
+        LOOK_AT_IF(calls_file, SYS_openat),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
@@ -873,6 +893,7 @@ static _Noreturn void become(char **words, int ready)
         fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
         _exit(125);
     }
+    calls_mount(files_at != NULL);
     if (read(ready, &byte, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         _exit(125);
@@ -901,6 +922,7 @@ int main(int count, char **words)
         die(truth);
     if (getenv("SUPERVISOR_TSC"))
         fast_use_tsc();
+    calls_begin();
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
         upmu_perf_files(&perf_kernel.perf, file_write);

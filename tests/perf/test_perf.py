@@ -14,7 +14,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
-from checklib import Skip, check, main  # noqa: E402
+import perf_calls  # noqa: E402
+from checklib import CHECKS, Skip, check, main  # noqa: E402
+from perf_calls import calls_as_recorded  # noqa: E402
 
 HERE = os.path.abspath("build/gcc-64/tests/perf")
 WORK = os.path.abspath("build/tests/perf")
@@ -25,8 +27,15 @@ def supervised(model, *words, **more):
     """Output, exit code and log of a command under the supervisor; `more`: variables of its environment."""
     os.makedirs(WORK, exist_ok=True)
     log = f"{WORK}/log"
-    done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
+    is_perf = words[0] == "perf"
+    if is_perf:
+        more.update(perf_calls.variables("calls-of-perf"))
+    try:
+        done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
+    finally:
+        if is_perf:
+            perf_calls.note(words, model, "calls-of-perf", more.get("SUPERVISOR_FILES"))
     output = done.stdout.decode("utf-8", "replace")
     if "programs cannot be traced here" in output:
         raise Skip("programs cannot be traced here (ptrace)")
@@ -57,6 +66,7 @@ def differences(found, expected):
 
 
 @check
+@calls_as_recorded
 def perf_counts_exactly_on_each_family():
     complaints = []
     for model in "skl", "core", "zen4", "k8_revf", "adl_glc":
@@ -68,6 +78,7 @@ def perf_counts_exactly_on_each_family():
 
 
 @check
+@calls_as_recorded
 def processes_and_threads_are_added():
     counts, truth, _ = stat("-e", "instructions:u", program="family")
     complaints = differences(counts, {"instructions:u": [truth]})
@@ -78,6 +89,7 @@ def processes_and_threads_are_added():
 
 
 @check
+@calls_as_recorded
 def groups_raw_words_and_software_events_stand_together():
     counts, _, _ = stat("-e", "{instructions:u,branches:u}", "-e", "r4300c0:u", "-e",
                         "context-switches,page-faults,dummy")
@@ -86,6 +98,7 @@ def groups_raw_words_and_software_events_stand_together():
 
 
 @check
+@calls_as_recorded
 def perf_without_options_counts():
     counts, _, _ = stat()
     return differences(counts, {"instructions": [LOOP], "branches": [BRANCHES], "cycles": [2 * LOOP],
@@ -93,6 +106,7 @@ def perf_without_options_counts():
 
 
 @check
+@calls_as_recorded
 def whole_cpus_are_counted():
     counts, _, _ = stat("-a", "-e", "instructions:u")
     complaints = differences(counts, {"instructions:u": [LOOP]})
@@ -103,6 +117,7 @@ def whole_cpus_are_counted():
 
 
 @check
+@calls_as_recorded
 def runs_are_repeated_and_intervals_read():
     output, code, _ = supervised("skl", "perf", "stat", "-r", "3", "-e", "instructions:u", f"{HERE}/loop")
     complaints = [] if code == 0 and re.search(r"\s2004\s+instructions:u", output) else [output]
@@ -114,6 +129,7 @@ def runs_are_repeated_and_intervals_read():
 
 
 @check
+@calls_as_recorded
 def events_that_take_turns_are_scaled_by_perf():
     counts, _, _ = stat("-e", ",".join(["branches:u"] * 6))
     values = counts["branches:u"]
@@ -122,6 +138,7 @@ def events_that_take_turns_are_scaled_by_perf():
 
 
 @check
+@calls_as_recorded
 def an_event_that_the_cpu_lacks_is_said_to_be():
     counts, _, log = stat("-e", "stalled-cycles-frontend:u,instructions:u")
     complaints = differences(counts, {"stalled-cycles-frontend:u": ["<not supported>"], "instructions:u": [LOOP]})
@@ -131,6 +148,7 @@ def an_event_that_the_cpu_lacks_is_said_to_be():
 
 
 @check
+@calls_as_recorded
 def words_by_fields_are_those_of_the_files():
     """perf reads which bits a field has, and which words a generic event of the PMU has."""
     complaints = []
@@ -148,6 +166,7 @@ def words_by_fields_are_those_of_the_files():
 
 
 @check
+@calls_as_recorded
 def types_of_cores_are_counted_by_their_names():
     """The program runs on CPU 0, a large core: what counts on small ones has nothing to count."""
     folder = f"{WORK}/files-hybrid"
@@ -164,6 +183,7 @@ def types_of_cores_are_counted_by_their_names():
 
 
 @check
+@calls_as_recorded
 def units_outside_the_cores_are_counted_by_their_names():
     """The model's first package takes 1/2^14 joule with each instruction, and reads a line of memory."""
     complaints = []
@@ -202,6 +222,7 @@ def told(*words):
 
 
 @check
+@calls_as_recorded
 def each_sample_of_perf_is_the_nth_instruction():
     complaints = []
     for period, model in (1000, "skl"), (100, "zen4"), (7, "skl"):
@@ -213,6 +234,7 @@ def each_sample_of_perf_is_the_nth_instruction():
 
 
 @check
+@calls_as_recorded
 def perf_records_whole_cpus_and_ends():
     """Perf starts helpers after its last sample: they are not counted, and so not stepped."""
     _, truth, log = recorded("-a", "-c", "100", "-e", "instructions:u", program="loop")
@@ -223,6 +245,7 @@ def perf_records_whole_cpus_and_ends():
 
 
 @check
+@calls_as_recorded
 def perf_records_in_other_ways():
     complaints = []
     _, truth, _ = recorded("-c", "100", "-e", "{instructions:u,branches:u}:S")
@@ -241,6 +264,7 @@ def perf_records_in_other_ways():
 
 
 @check
+@calls_as_recorded
 def perf_samples_clocks_by_ticks():
     """A tick comes with each 50th instruction, and a clock's period of 1 ms ends with each 500th one."""
     complaints = []
@@ -253,6 +277,7 @@ def perf_samples_clocks_by_ticks():
 
 
 @check
+@calls_as_recorded
 def perf_is_told_of_throttling_and_switches():
     recorded("-c", "5", "-e", "instructions:u", program="loop")  # ten overflows a tick; nine samples may be taken
     kinds = re.findall(r"PERF_RECORD_(THROTTLE|UNTHROTTLE|SAMPLE)", told("script", "-D"))
@@ -267,6 +292,7 @@ def perf_is_told_of_throttling_and_switches():
 
 
 @check
+@calls_as_recorded
 def perf_reads_registers_and_unwinds_stacks():
     _, truth, _ = recorded("--user-regs=ip,sp,ax", "-c", "100", "-e", "instructions:u")
     found = re.findall(r"ABI:2 +AX:0x[0-9a-f]+ +SP:0x7f[0-9a-f]+ +IP:0x([0-9a-f]+)", told("script", "-F", "ip,uregs"))
@@ -281,6 +307,7 @@ def perf_reads_registers_and_unwinds_stacks():
 
 
 @check
+@calls_as_recorded
 def perf_finds_functions_programs_and_children():
     _, truth, _ = recorded("-c", "10", "-e", "instructions:u")
     shares = {symbol: float(share) for share, symbol in
@@ -368,5 +395,26 @@ def each_difference_from_linux_has_its_test():
     return complaints + ([] if len(rows) > 20 else [f"{len(rows)} rows"])
 
 
+def checks_with_calls():
+    return [function.__name__ for function in CHECKS if hasattr(function, "has_calls")]
+
+
+@check
+def each_recorded_demand_is_that_of_a_check():
+    """tests/golden/perf_calls_*.txt: what no check runs is compared with nothing."""
+    complaints = []
+    for path in glob.glob("tests/golden/perf_calls_*.txt"):
+        recorded = set(perf_calls.sections(path))
+        complaints += [f"{path}: {name}" for name in sorted(recorded ^ set(checks_with_calls()))]
+    return complaints
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--record"]:
+        perf_calls.recording = True
+        sys.argv.pop()
+        try:
+            main()
+        except SystemExit as end:
+            sys.exit(end.code or perf_calls.write(checks_with_calls()) or 0)
     main()
