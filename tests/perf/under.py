@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Run a program under tests/perf/supervisor.c."""
-import atexit
 import functools
 import os
 import re
@@ -19,20 +18,23 @@ WORK = os.path.abspath("build/tests/perf")
 def cpuid_places():
     """The file that tells the supervisor where perf executes CPUID (tests/perf/supervisor_cpuid.h).
 
-    The bytes of CPUID can also be a part of other instructions: a disassembler knows which are not.
+    Bytes within other instructions can be those of CPUID: a disassembler tells them apart.
     """
     path = os.path.realpath(shutil.which("perf"))
+    state = os.stat(path)
+    places_of = f"{WORK}/cpuid-{state.st_dev}-{state.st_ino}-{state.st_mtime_ns}"
+    if os.path.exists(places_of):
+        return places_of
     text = subprocess.run(["objdump", "-f", "-d", "--no-show-raw-insn", path], stdout=subprocess.PIPE, check=True,
                           env=dict(os.environ, LC_ALL="C")).stdout.decode("utf-8", "replace")
     entry = re.search(r"^start address 0x([0-9a-f]+)$", text, re.M).group(1)
     places = re.findall(r"^ *([0-9a-f]+):\tcpuid", text, re.M)
     assert places, f"no CPUID instruction in {path}"
     os.makedirs(WORK, exist_ok=True)
-    list_of = f"{WORK}/cpuid-{os.getpid()}"
-    with open(list_of, "w", encoding="utf-8") as file:
+    with open(f"{places_of}.{os.getpid()}", "w", encoding="utf-8") as file:
         file.write("\n".join([path, entry, *places]) + "\n")
-    atexit.register(os.unlink, list_of)
-    return list_of
+    os.replace(file.name, places_of)  # (other tests may look for it now)
+    return places_of
 
 
 def environment(log, **more):
