@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from under import HERE, WORK, Skip, environment  # noqa: E402
-from checklib import check, main  # noqa: E402
+from checklib import check, main, run  # noqa: E402
 
 LOOP, BRANCHES = 2004, 1000  # what loop.S executes
 
@@ -360,7 +361,7 @@ def perf_lists_the_events_of_the_models_cpu():
 
 
 @check
-def records_and_metrics_have_the_models_cpuid():
+def records_say_the_models_cpuid():
     complaints = []
     for model, (signature, _, _) in TABLES.items():
         if model == "zen2":
@@ -368,6 +369,12 @@ def records_and_metrics_have_the_models_cpuid():
         recorded("-c", "1000", "-e", "instructions:u", program="loop", model=model)
         header = told("report", "--header-only")
         complaints += [] if f"# cpuid : {signature}\n" in header else [f"{model}: not {signature}: {header}"]
+    return complaints
+
+
+@check
+def metrics_are_those_of_the_models_cpu():
+    complaints = []
     for model, name, later, value in METRICS:
         for metric in name, later:
             output, _, _ = supervised(model, "perf", "stat", "-x,", "-M", metric, f"{HERE}/loop",
@@ -429,6 +436,25 @@ def a_kernel_refuses_what_it_refused_when_it_was_recorded():
         complaints += [f"{rights}: seed {seed}: {ours}, recorded {theirs}" for seed, (ours, theirs) in
                        enumerate(zip(here[2].split(), recorded)) if ours != theirs]
     return complaints
+
+
+@check
+def a_user_is_root_of_a_namespace():
+    """Where a user without rights can have one (unshare tells), the same files can be mounted for it as for root."""
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.getuid() == 0 else []
+    code, output = run([*user, "unshare", "-r", "-m", "-p", "-f", "--mount-proc", "true"])
+    if code:
+        raise Skip(f"no user namespace here: {output.strip()}")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(f"{HERE}/supervisor", folder)
+        os.mkdir(f"{folder}/files")
+        os.chmod(folder, 0o755)
+        if user:
+            os.chown(f"{folder}/files", 65534, 65534)
+        code, output = run([*user, f"{folder}/supervisor", "skl", "sh", "-c",
+                            "ls /sys/bus/event_source/devices; id -u; echo $$"], cwd="/",
+                           env=dict(os.environ, SUPERVISOR_FILES=f"{folder}/files", SUPERVISOR_ALONE="1"))
+    return [] if (code, output) == (0, "cpu\nsoftware\n0\n1\n") else [f"exit {code}: {output}"]
 
 
 @check
