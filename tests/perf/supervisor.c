@@ -10,13 +10,17 @@
  * (supervisor_units.h).
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
  * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
- * place of the machine's own (needs root); SUPERVISOR_TRUTH, a file with the address of the next instruction behind
+ * place of the machine's own; SUPERVISOR_TRUTH, a file with the address of the next instruction behind
  * each one that programs executed; SUPERVISOR_FAST: programs run freely, and with SUPERVISOR_TSC their time is that
  * of this machine's TSC (supervisor_fast.h); SUPERVISOR_ALONE: programs see no others in /proc, and the first is
- * process 1 (needs root); SUPERVISOR_LENDS: samples have branches and precise records (supervisor_lends.h);
- * SUPERVISOR_CALLS, a file for each demand with all that it says, and SUPERVISOR_SEES, a folder for files that hide
- * those of this machine (supervisor_calls.h). Each descriptor is a memory file of the program's, so that dup, fork and
- * close stay the kernel's, and what a program maps of it is the ring of the event.
+ * process 1; SUPERVISOR_LENDS: samples have branches and precise records (supervisor_lends.h); SUPERVISOR_CPUID: a
+ * program's CPUID is the model's (supervisor_cpuid.h); SUPERVISOR_CALLS, a file for each demand with all that it says,
+ * and SUPERVISOR_SEES, a folder for files that hide those of this machine (supervisor_calls.h). Each descriptor is a
+ * memory file of the program's, so that dup, fork and close stay the kernel's, and what a program maps of it is the
+ * ring of the event.
+ *
+ * A user without root's rights gets a user namespace, and is root there: programs run as for root, and folders can be
+ * mounted.
  */
 #define _GNU_SOURCE
 #include "tests/common/perf_kernel.h"
@@ -74,6 +78,8 @@ struct task {
     unsigned event; /* that it opens */
     struct user_regs_struct call;
     uint8_t code[16]; /* of the next instruction */
+    bool asks_model;  /* its CPUID is the model's */
+    uint64_t moved;   /* from the addresses in its program's file to those in memory, if `asks_model` */
     uint64_t instructions;
 };
 
@@ -373,6 +379,7 @@ static void step_done(struct task *task)
     code_fetch(task, registers.rip);
 }
 
+#include "tests/perf/supervisor_cpuid.h"
 #include "tests/perf/supervisor_fast.h"
 
 static void resume(struct task *task, int number)
@@ -678,6 +685,8 @@ static void task_forks(struct task *parent)
     (void)ptrace(PTRACE_GETEVENTMSG, parent->id, NULL, &id);
     child = task_make((pid_t)id, process_of((pid_t)id));
     child->executed = parent->executed;
+    child->asks_model = parent->asks_model;
+    child->moved = parent->moved;
     if (upmu_perf_fork(&parent->perf, &child->perf, child->process == parent->process) != 0)
         die("fork");
     child->announced = true;
@@ -744,6 +753,7 @@ static void task_executes(struct task *task, pid_t first)
     if (upmu_perf_exec(&task->perf, true) != 0)
         die("exec");
     program_tell(task);
+    cpuid_replace(task);
 }
 
 /* ---- The loop ---- */
@@ -819,7 +829,9 @@ static int stop_handle(struct task *task, int status, pid_t first)
         step_done(task);
         return 0;
     }
-    return number == SIGSEGV && rdpmc_done(task) ? 0 : number;
+    if ((number == SIGSEGV && rdpmc_done(task)) || (number == SIGILL && cpuid_done(task)))
+        return 0;
+    return number;
 }
 
 static int supervise(pid_t first)
@@ -857,6 +869,30 @@ static int supervise(pid_t first)
             resume(task, stop_handle(task, status, first));
     }
     return code;
+}
+
+static void map_write(const char *path, const char *format, unsigned number)
+{
+    FILE *file = fopen(path, "w");
+
+    if (!file || fprintf(file, format, number) < 0 || fclose(file) != 0)
+        die("files cannot be mounted here: a user namespace without names");
+}
+
+/*
+ * Become root of a user namespace of one's own, where the machine lets this user (Linux, user_namespaces(7)). Returns
+ * false with errno where it does not.
+ */
+static bool root_become(void)
+{
+    const unsigned user = geteuid(), group = getegid();
+
+    if (unshare(CLONE_NEWUSER) != 0)
+        return false;
+    map_write("/proc/self/setgroups", "deny", 0);
+    map_write("/proc/self/uid_map", "0 %u 1", user);
+    map_write("/proc/self/gid_map", "0 %u 1", group);
+    return true;
 }
 
 /* Calls that are looked at; all others are the kernel's. */
@@ -923,10 +959,13 @@ int main(int count, char **words)
     if (getenv("SUPERVISOR_TSC"))
         fast_use_tsc();
     calls_begin();
+    cpuid_begin();
     files_at = getenv("SUPERVISOR_FILES");
     if (files_at)
         upmu_perf_files(&perf_kernel.perf, file_write);
     alone = getenv("SUPERVISOR_ALONE") != NULL;
+    if (geteuid() != 0 && !root_become() && (files_at || alone))
+        die("files cannot be mounted here: no root, and no user namespace");
     if (alone && unshare(CLONE_NEWPID) != 0)
         die("files cannot be mounted here");
     if (pipe(ready) != 0 || (first = fork()) < 0)

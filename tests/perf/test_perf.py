@@ -12,14 +12,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import perf_calls  # noqa: E402
-from checklib import CHECKS, Skip, check, main  # noqa: E402
+from under import HERE, WORK, Skip, environment  # noqa: E402
+from checklib import CHECKS, check, main, run  # noqa: E402
 from perf_calls import calls_as_recorded  # noqa: E402
 
-HERE = os.path.abspath("build/gcc-64/tests/perf")
-WORK = os.path.abspath("build/tests/perf")
 LOOP, BRANCHES = 2004, 1000  # what loop.S executes
 
 
@@ -32,7 +32,7 @@ def supervised(model, *words, **more):
         more.update(perf_calls.variables("calls-of-perf"))
     try:
         done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
+                              env=environment(log, **more), timeout=120)
     finally:
         if is_perf:
             perf_calls.note(words, model, "calls-of-perf", more.get("SUPERVISOR_FILES"))
@@ -328,6 +328,91 @@ def perf_finds_functions_programs_and_children():
     return complaints
 
 
+# Signature of a model's CPUID as perf writes it; events of the table that perf has for this CPU, the word and the count
+# of each; and one event of another table.  The words are those of the tables in Linux's tools/perf/pmu-events/arch/x86.
+TABLES = {
+    "skl": ("GenuineIntel,6,94,3",
+            {"inst_retired.any_p": (0xc0, LOOP), "br_inst_retired.all_branches": (0xc4, BRANCHES),
+             "inst_retired.total_cycles_ps": (0xa8001c0, 2 * LOOP), "br_inst_retired.not_taken": (0x10c4, 0)},
+            "ex_ret_ops"),
+    "adl_p+adl_e": ("GenuineIntel,6,151,2",
+                    {"inst_retired.prec_dist": (0x100, LOOP), "cpu_clk_unhalted.ref_tsc_p": (0x13c, 2 * LOOP)},
+                    "inst_retired.total_cycles_ps"),
+    "zen2": ("AuthenticAMD,23,49,0",
+             {"ex_ret_instr": (0xc0, LOOP), "ex_ret_brn": (0xc2, BRANCHES), "ex_ret_cops": (0xc1, 0)}, "ex_ret_ops"),
+    "zen4": ("AuthenticAMD,25,17,1",
+             {"ex_ret_instr": (0xc0, LOOP), "ls_not_halted_cyc": (0x76, 2 * LOOP), "ex_ret_ops": (0xc1, 0)},
+             "inst_retired.any_p")}
+# A model, a metric that perf computes of its events, its name in later versions of perf, and its value.
+METRICS = (("skl", "IpBranch", "tma_info_inst_mix_ipbranch", 2.0),
+           ("zen4", "branch_misprediction_ratio", "branch_misprediction_ratio", 0.0))
+
+
+def folder_of_files(name):
+    folder = f"{WORK}/files-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return folder
+
+
+@check
+def events_of_perfs_own_tables_are_those_of_the_models_cpu():
+    """perf executes CPUID, and takes the table of that CPU; a table of this machine's CPU would lack these names."""
+    complaints = []
+    for model, (signature, events, other) in TABLES.items():
+        folder = folder_of_files("table")
+        counts, _, log = stat("-e", ",".join(f"{name}:u" for name in events), model=model, SUPERVISOR_FILES=folder)
+        for name, (word, count) in events.items():
+            found = [value for key in counts if name in key for value in counts[key] if isinstance(value, int)]
+            complaints += [] if found == [count] else [f"{model}: {name}: {found}, not {count}"]
+            complaints += [] if f"type 4 config {word:#x} " in log else [f"{model}: {name} is no {word:#x}: {log[:500]}"]
+        complaints += [] if " cpuid 1:0 = " in log else [f"{model}: {signature}: no CPUID in the log"]
+        output, code, _ = supervised(model, "perf", "stat", "-x,", "-e", f"{other}:u", f"{HERE}/loop",
+                                     SUPERVISOR_FILES=folder)
+        complaints += [f"{model} has {other}: {output}"] if not code or "event syntax error" not in output else []
+    return complaints
+
+
+@check
+def perf_lists_the_events_of_the_models_cpu():
+    complaints = []
+    for model in "skl", "zen4":
+        output, code, _ = supervised(model, "perf", "list", "--no-desc", SUPERVISOR_FAST="1",
+                                     SUPERVISOR_FILES=folder_of_files("list"))
+        names = set(output.split())
+        _, events, other = TABLES[model]
+        lacks = sorted(set(events) - names)
+        complaints += [f"{model}: exit {code}, not listed: {lacks}"] if code or lacks else []
+        complaints += [f"{model}: {other} is listed"] if other in names else []
+    return complaints
+
+
+@check
+def records_say_the_models_cpuid():
+    complaints = []
+    for model, (signature, _, _) in TABLES.items():
+        if model == "zen2":
+            continue
+        recorded("-c", "1000", "-e", "instructions:u", program="loop", model=model)
+        header = told("report", "--header-only")
+        complaints += [] if f"# cpuid : {signature}\n" in header else [f"{model}: not {signature}: {header}"]
+    return complaints
+
+
+@check
+def metrics_are_those_of_the_models_cpu():
+    complaints = []
+    for model, name, later, value in METRICS:
+        for metric in name, later:
+            output, _, _ = supervised(model, "perf", "stat", "-x,", "-M", metric, f"{HERE}/loop",
+                                      SUPERVISOR_FILES=folder_of_files("metric"))
+            if "Cannot find metric" not in output:
+                break
+        found = re.findall(rf",([\d.]+),[% ]*(?:{name}|{later})$", output, re.M)
+        complaints += [] if [float(text) for text in found] == [value] else [f"{model}: {name}: {found}: {output}"]
+    return complaints
+
+
 # A file with the inode number of an event's memory file: numbers of a new tmpfs begin anew.
 SAME_NUMBER = """
 import ctypes, os, sys
@@ -378,6 +463,25 @@ def a_kernel_refuses_what_it_refused_when_it_was_recorded():
         complaints += [f"{rights}: seed {seed}: {ours}, recorded {theirs}" for seed, (ours, theirs) in
                        enumerate(zip(here[2].split(), recorded)) if ours != theirs]
     return complaints
+
+
+@check
+def a_user_is_root_of_a_namespace():
+    """Where a user without rights can have one (unshare tells), the same files can be mounted for it as for root."""
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.getuid() == 0 else []
+    code, output = run([*user, "unshare", "-r", "-m", "-p", "-f", "--mount-proc", "true"])
+    if code:
+        raise Skip(f"no user namespace here: {output.strip()}")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(f"{HERE}/supervisor", folder)
+        os.mkdir(f"{folder}/files")
+        os.chmod(folder, 0o755)
+        if user:
+            os.chown(f"{folder}/files", 65534, 65534)
+        code, output = run([*user, f"{folder}/supervisor", "skl", "sh", "-c",
+                            "ls /sys/bus/event_source/devices; id -u; echo $$"], cwd="/",
+                           env=dict(os.environ, SUPERVISOR_FILES=f"{folder}/files", SUPERVISOR_ALONE="1"))
+    return [] if (code, output) == (0, "cpu\nsoftware\n0\n1\n") else [f"exit {code}: {output}"]
 
 
 @check
