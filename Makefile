@@ -264,6 +264,7 @@ size: build/os/libupmu.a
 
 bench: $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/bench.py
+	@$(PYTHON) tests/bench/touched_lines.py
 
 readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/readme.py

@@ -17,7 +17,8 @@ OWN = ("tests/bench/bench_engine.c", "tests/bench/callgrind_count.c")
 
 def symbols():
     """{function: (address, bytes)} of the program, and the ranges of what the bench's own sources have."""
-    listing = subprocess.run(["nm", "-S", "-l", "--defined-only", PROGRAM], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    listing = subprocess.run(["nm", "-S", "-l", "--defined-only", PROGRAM], check=True, stdout=subprocess.PIPE,
+                             encoding="utf-8").stdout
     known, own = {}, []
     for line in listing.splitlines():
         words, _, place = line.partition("\t")
@@ -36,10 +37,8 @@ def touched(wanted):
     known, own = symbols()
     begins, ends = known["call_counted"][0], known["bench_count_name"][0]
     counts = f"{PROGRAM}.names"
-    names = iter(())
     subprocess.run([PROGRAM], env=dict(os.environ, BENCH_COUNTS=counts), check=True, stdout=subprocess.DEVNULL)
     with open(counts, encoding="ascii") as file:
-        # (What runs before main is named, too; the file is opened by then.)
         names = iter([line.split()[0] for line in file])
     left, code, data, collecting, ours = set(wanted), set(), set(), False, False
     process = subprocess.Popen(["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-fd=1", PROGRAM], stdout=subprocess.PIPE,

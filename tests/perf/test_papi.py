@@ -21,6 +21,8 @@ LIBRARY = ["testlib/do_loops", "testlib/test_utils", "testlib/clockcore", "valid
            "validation_tests/display_error"]
 PROGRAMS = """zero zero_named zero_fork zero_pthreads fork exec inherit reset remove_events case1 johnmay2 low-level
 tenth eventname""".split()
+# They compare the CPU time of two runs of a loop, 20 % apart at most: on a machine that is at work that fails now and then.
+TRIES = 3
 
 
 def papi(name, *words, model="skl", family="skl"):
@@ -79,8 +81,13 @@ def examples():
 def programs_of_papi_examples_pass():
     folder, complaints = examples(), []
     for name in PROGRAMS:
-        output, code, log = papi(name, f"{folder}/{name}")
-        if code or not re.search(r"PASSED\s*$", output) or " = 0" not in log:
+        for again in range(TRIES):
+            output, code, log = papi(name, f"{folder}/{name}")
+            if not code and re.search(r"PASSED\s*$", output) and " = 0" in log:
+                break
+            if again + 1 < TRIES:
+                print(f"{name} runs again: exit {code}: {' '.join(output[-300:].split())}")
+        else:
             complaints.append(f"{name}: exit {code}: {output[-300:]}")
     return complaints
 
