@@ -29,7 +29,7 @@ WORK = os.path.abspath("build/tests/judges")
 TOOL = os.path.abspath("build/upmu")
 # perf lists the paths of programs without quotes, and perf2bolt cuts them at blanks: the tree's own path may have one.
 FOLDER = tempfile.TemporaryDirectory(prefix="upmu-judged-")
-PROGRAM = shutil.copy("build/judges/judged", FOLDER.name)
+PROGRAM, PROGRAM_32 = (shutil.copy(f"build/judges/{name}", FOLDER.name) for name in ("judged", "judged32"))
 PERIOD = 131  # the least that all CPUs here have for precise events is 128
 KEEP = {}  # what was made once
 ENVIRONMENT = dict(os.environ, HOME=WORK, PERF_CONFIG="/dev/null", PAGER="cat", LC_ALL="C")
@@ -72,10 +72,10 @@ def expect(what, found, wanted):
 
 # ---- The truth ----
 
-def code_of_program():
+def code_of(program=PROGRAM):
     """{address: (the next address, kind)}: a kind is "always", "if" or None, which is no branch; [(address, function)]"""
     rows, functions = [], []
-    for line in run("objdump", "-dw", "--no-show-raw-insn", PROGRAM)[0].split("\n"):
+    for line in run("objdump", "-dw", "--no-show-raw-insn", program)[0].split("\n"):
         function = re.match(r"([0-9a-f]+) <(\w+)>:", line)
         row = re.match(r"\s*([0-9a-f]+):\s+(?:(?:bnd|notrack|repz) )?(\w+)", line)
         if function:
@@ -118,7 +118,7 @@ class Truth:
     """What the program executes, and what samples of it must have."""
 
     def __init__(self):
-        self.code, self.functions = code_of_program()
+        self.code, self.functions = code_of()
         self.steps = stepped(self.code)
         self.taken = []  # (number of instructions before it, its address, its target)
         for i, (at, to) in enumerate(zip(self.steps, self.steps[1:])):
@@ -176,9 +176,9 @@ def recorded(cpu="skl", event="instructions"):
     return name, KEEP[kept]
 
 
-def from_kernel(command, name):
+def from_kernel(command, name, image="programs64.elf", program=PROGRAM):
     """What the example kernel says when it executes a command, but for a perf.data in it: that is the file `name`."""
-    status, text = machine.run(machine.kernel("programs64.elf", f"debug-exit {command}; off") + ["-initrd", PROGRAM])
+    status, text = machine.run(machine.kernel(image, f"debug-exit {command}; off") + ["-initrd", program])
     lines, file = re.fullmatch(r"(.*\n\w+\.begin\n)([0-9a-f\n]*)\w+\.end no error\n.*", text, re.S).groups()
     assert status == machine.LEFT_WELL, f"QEMU ended with {status}: {lines}"
     with open(os.path.join(WORK, name), "wb") as output:
@@ -228,6 +228,33 @@ def perf_script_prints_each_branch_that_was_executed():
         complaints += [f"{name}: sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted)) if is_ != should]
     full = sum(len(stack) == 32 for _, stack in known.stacks)
     return complaints + ([] if full > 200 else [f"{full} full stacks are too few to say anything"])
+
+
+@check
+def branches_of_a_program_with_32_bits_are_ways_through_it():
+    """Of the example kernel: not each host executes such a program, so there is no truth; but each branch of a stack is where code
+    runs to from the branch before, and the last one leads to the sample."""
+    perf, complaints, branches = judge("perf"), [], 0
+    truth()
+    code, _ = code_of(PROGRAM_32)
+    lines = from_kernel(f"module {PROGRAM_32}", "kernel32.data", "programs32.elf", PROGRAM_32)
+    said = {key: int(value, 0) for key, value in re.findall(r"^module\.(\w+) (\w+)$", lines, re.M)}
+
+    def leads(start, end):
+        while start != end and start in code and code[start][1] != "always":
+            start = code[start][0]
+        return start == end
+
+    rows = run(perf, "script", "-F", "ip,brstack", "-i", "kernel32.data")[0].split("\n")[:-1]
+    for row in rows:
+        at, *stack = [int(word, 16) - said["memory"] for word in re.findall(r"(?:^ *|0x|/0x)([0-9a-f]+)(?=\s|/)", row)]
+        sources, targets = stack[::2], stack[1::2]
+        branches += len(sources)
+        complaints += [f"{source:#x} is no branch" for source in sources if not code[source][1]]
+        complaints += [f"no way from {start:#x} to {end:#x}" for start, end in zip(targets, [at] + sources) if not leads(start, end)]
+    wanted = {"samples": len(rows), "lost": 0, "violations": 0, "samples of instructions": said["instructions"] // PERIOD}
+    complaints += [f"{key}: {said.get(key, said['samples'])}, not {wanted[key]}" for key in wanted if said.get(key, said["samples"]) != wanted[key]]
+    return complaints + ([] if branches > 30 * len(rows) > 10000 else [f"{branches} branches of {len(rows)} samples are too few"])
 
 
 @check
