@@ -84,8 +84,21 @@ void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_o
 /* Send the vector of the options to this CPU; does it arrive?  Counted as an interrupt that is not ours. */
 bool kernel_vector_arrives(const struct upmu_x86_native *native);
 
-/* Not NULL: ring 3 is single-stepped from its next system call on; the function gets where each instruction led. */
-extern void (*kernel_stepper)(uintptr_t ip, uintptr_t sp);
+/* Registers of ring 3. */
+struct kernel_registers {
+    uintptr_t ip, sp, si;
+};
+
+#define KERNEL_FLAGS_TF 0x100u
+
+/*
+ * Not NULL: ring 3 is single-stepped from its next system call on, or from its first instruction if kernel_user_flags
+ * has KERNEL_FLAGS_TF; the function gets the registers after each instruction.
+ */
+extern void (*kernel_stepper)(const struct kernel_registers *now);
+
+/* The process of the program in ring 3, for its samples; 0: none. */
+extern uint32_t kernel_process;
 
 /* ---- kernel_stubs.S ---- */
 
@@ -95,7 +108,17 @@ extern void (*kernel_stepper)(uintptr_t ip, uintptr_t sp);
  */
 void kernel_user_enter(void (*entry)(void), void *stack, uintptr_t argument);
 
+/* Flags that ring 3 begins with, beside those of the kernel. */
+extern uintptr_t kernel_user_flags;
+
 /* ---- kernel_main.c ---- */
+
+/* The first module that the loader has brought; NULL: none. */
+struct kernel_module {
+    const uint8_t *bytes;
+    size_t length;
+};
+extern struct kernel_module kernel_module;
 
 /* Leave: `code` is the exit status for a monitor; a real machine halts. */
 __attribute__((noreturn)) void kernel_exit(bool failed);
@@ -114,6 +137,14 @@ extern const struct shell_command kernel_commands[];
 void kernel_line_number(const struct shell *shell, const char *first, const char *second, uint64_t value);
 void kernel_line_hex(const struct shell *shell, const char *first, const char *second, uint64_t value);
 void kernel_line_text(const struct shell *shell, const char *first, const char *second, const char *value);
+
+void kernel_line_why(const struct shell *shell, const char *first, const struct upmu_why *why);
+
+/* Take a word of a command's arguments if that is the next one, with the blanks behind it. */
+bool kernel_take_word(const char **rest, const char *word);
+
+/* Take the next word of a command's arguments, whatever it is, with the blanks behind it; of a longer one the begin. */
+void kernel_take_argument(const char **rest, char *out_word, size_t size);
 
 /* ---- kernel_rdpmc.c ---- */
 
@@ -152,13 +183,48 @@ int kernel_perf(struct shell *shell, const char *rest);
 
 /* ---- kernel_step.c (second image) ---- */
 
-/* Begin to step ring 3, on a PMU of the silicon model, which `use` gets. */
-enum upmu_status kernel_step_begin(void (*use)(struct upmu_machine *, struct upmu_cpu *, const struct upmu_port *));
-void kernel_step_end(void);
+struct upmu_sim_burst;
 
-/* ---- kernel_results.c ---- */
+/* How ring 3 is stepped. */
+struct kernel_steps {
+    const char *model;      /* a profile of the silicon model */
+    void (*entry)(void);    /* NULL: from the first system call on */
+    bool without_interrupt; /* the port has no pmi_rearm */
+    /* Adds to the burst of an instruction, at whose begin the registers were `before`; NULL: nothing to add. */
+    void (*add)(struct upmu_sim_burst *burst, const struct kernel_registers *before);
+};
+
+typedef void kernel_use(struct upmu_machine *machine, struct upmu_cpu *cpu, const struct upmu_port *port);
+
+/* Begin to step ring 3, on a PMU of the silicon model, which `use` gets; `*steps` must stay until the end. */
+enum upmu_status kernel_step_begin(const struct kernel_steps *steps, kernel_use *use);
+
+/* Print what the model noticed, as lines that begin with `command`, and end. */
+void kernel_step_end(const struct shell *shell, const char *command);
+
+/* ---- kernel_results.c (second image) ---- */
 
 /* The command: samples of a program in ring 3, as folded stacks, perf.data or pprof's, written as they are made. */
 int kernel_results(struct shell *shell, const char *rest);
+
+/* Half of the buffer, in which a log can be made. */
+struct upmu_output kernel_results_log(const struct cmd_live *live);
+
+/* Write what is made of a log to the console: "perf", "pprof" or "" as in the command. */
+enum upmu_status kernel_results_form(const struct cmd_live *live, const struct upmu_output *log, const char *form);
+
+/* ---- kernel_precise.c (second image) ---- */
+
+/* The command: precise samples of a program in ring 3, without an interrupt. */
+int kernel_precise(struct shell *shell, const char *rest);
+
+/* Lend a CPU memory for precise records, at most UPMU_RECORD_MOST_BYTES, or take it back. */
+enum upmu_status kernel_records_lend(struct upmu_cpu *cpu, size_t bytes, struct upmu_why *why);
+void kernel_records_end(struct upmu_cpu *cpu);
+
+/* ---- kernel_module.c (second image) ---- */
+
+/* The command: a program that the loader has brought is sampled in ring 3, with its branches. */
+int kernel_run_module(struct shell *shell, const char *rest);
 
 #endif

@@ -18,4 +18,8 @@
 #define TSS_STACK_SEGMENT 8 /* 32-bit only */
 #define TSS_IO_MAP 102
 
+/* What kernel_misses.S reads: nodes of a list, words of a table. */
+#define MISSES_NODES 2048
+#define MISSES_WORDS 1024
+
 #endif

@@ -33,6 +33,7 @@ static struct cmd cmd;
 static struct shell shell;
 static struct kernel_port_options options;
 static bool debug_exit, wants_branches;
+struct kernel_module kernel_module;
 static char command_line[COMMAND_LINE];
 static uint8_t buffer[BUFFER_BYTES] __attribute__((aligned(4096)));
 
@@ -144,6 +145,27 @@ static const char *take_command_line(uint32_t magic, uint32_t information)
     return loader;
 }
 
+/*
+ * The first module (Multiboot 0.6.96 3.3: flags bit 3, count at 20, list of begin and end at 24; Xen
+ * public/arch-x86/hvm/start_info.h: count at 12, list of address and size at 16).
+ */
+static void take_module(uint32_t magic, uint32_t information)
+{
+    if (magic == MULTIBOOT_LOADED) {
+        if ((word_at(information) & 8u) && word_at(information + 20) != 0) {
+            uint32_t list = word_at(information + 24);
+
+            kernel_module.bytes = (const uint8_t *)(uintptr_t)word_at(list);
+            kernel_module.length = word_at(list + 4) - word_at(list);
+        }
+    } else if (information != 0 && word_at(information) == PVH_LOADED && word_at(information + 12) != 0) {
+        uint32_t list = word_at(information + 16);
+
+        kernel_module.bytes = (const uint8_t *)(uintptr_t)word_at(list);
+        kernel_module.length = word_at(list + 8);
+    }
+}
+
 static bool ends_word(char c)
 {
     return c == ' ' || c == ';' || c == '\0';
@@ -231,6 +253,7 @@ void kernel_main(uint32_t magic, uint32_t information)
     char *commands;
     bool off = false;
 
+    take_module(magic, information);
     shell.cmd = &cmd;
     shell.read_line = kernel_read_line;
     shell.own = kernel_commands;

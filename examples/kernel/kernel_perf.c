@@ -220,6 +220,7 @@ static enum upmu_status run(void)
 
 int kernel_perf(struct shell *shell, const char *rest)
 {
+    static const struct kernel_steps each = {.model = "skl"};
     const struct cmd_live *live = shell->cmd->live;
     bool steps = live->cpu->meter.pmu == NULL;
     enum upmu_status status = UPMU_OK;
@@ -228,13 +229,13 @@ int kernel_perf(struct shell *shell, const char *rest)
     (void)rest;
     memset(&kernel_perf_found, 0, sizeof kernel_perf_found);
     if (steps)
-        status = kernel_step_begin(begin);
+        status = kernel_step_begin(&each, begin);
     else
         begin(live->machine, live->cpu, live->port);
     if (status == UPMU_OK)
         status = run();
     if (steps)
-        kernel_step_end();
+        kernel_step_end(shell, "perf.");
     left = perf.events;
     for (unsigned i = 0; i < PIECES; i++)
         left += taken[i];

@@ -14,7 +14,6 @@
 #define VECTOR_CALL 0x80u
 #define VECTOR_SPURIOUS 0xffu
 #define ENTRY_BYTES 16u
-#define FLAGS_TF 0x100u
 
 /* Where the registers of a system call and the frame pointer are in what is saved. */
 #if defined(__x86_64__)
@@ -64,7 +63,8 @@ __attribute__((noreturn)) void kernel_user_leave(void);
 void kernel_trap(struct kernel_trap *trap);
 
 volatile struct kernel_traps kernel_traps;
-void (*kernel_stepper)(uintptr_t ip, uintptr_t sp);
+void (*kernel_stepper)(const struct kernel_registers *now);
+uint32_t kernel_process;
 
 static struct kernel_gate gates[256] __attribute__((aligned(16)));
 static struct upmu_cpu *pmi_cpu;
@@ -75,6 +75,7 @@ static void overflow(const struct kernel_trap *trap)
 {
     struct upmu_frame frame = {.ip = trap->ip, .user = (trap->cs & 3u) != 0, .fp = trap->saved[SAVED_BP]};
 
+    frame.process = frame.thread = kernel_process;
 #if defined(__x86_64__)
     frame.sp = trap->sp;
 #else
@@ -100,10 +101,13 @@ static void call_of(struct kernel_trap *trap)
     trap->saved[SAVED_AX] = kernel_call(trap->saved[SAVED_AX], trap->saved[SAVED_DI], trap->saved[SAVED_SI],
                                         trap->saved[SAVED_DX]);
     if (kernel_stepper)
-        trap->flags |= FLAGS_TF;
+        trap->flags |= KERNEL_FLAGS_TF;
 }
 
-/* A fault of ring 3: HLT is its way back; a monitor that emulates knows no INT n (Linux's KVM: #UD). */
+/*
+ * A fault of ring 3: HLT is its way back, and SYSCALL that of a program for Linux; a monitor that emulates knows no
+ * INT n (Linux's KVM: #UD).
+ */
 static bool fault_of_user(struct kernel_trap *trap)
 {
     const uint8_t *code = (const uint8_t *)trap->ip;
@@ -112,10 +116,12 @@ static bool fault_of_user(struct kernel_trap *trap)
     if (trap->vector == VECTOR_GP &&
         (code[0] == 0xf4 || (code[0] == 0x0f && (code[1] == 0x30 || code[1] >> 1 == 0x19))))
         kernel_user_leave();
+    if (trap->vector == VECTOR_UD && code[0] == 0x0f && code[1] == 0x05) /* EFER.SCE is 0 */
+        kernel_user_leave();
     if (trap->vector != VECTOR_UD || code[0] != 0xcd || code[1] != VECTOR_CALL)
         return false;
     trap->ip += 2;
-    trap->flags &= ~(uintptr_t)FLAGS_TF; /* one that steps us leaves its trap flag behind */
+    trap->flags &= ~(uintptr_t)KERNEL_FLAGS_TF; /* one that steps us leaves its trap flag behind */
     call_of(trap);
     return true;
 }
@@ -149,7 +155,7 @@ void kernel_trap(struct kernel_trap *trap)
     } else if (vector == VECTOR_CALL) {
         call_of(trap);
     } else if (vector == VECTOR_DB && kernel_stepper && (trap->cs & 3u) != 0) {
-        kernel_stepper(trap->ip, trap->sp);
+        kernel_stepper(&(struct kernel_registers){trap->ip, trap->sp, trap->saved[SAVED_SI]});
     } else if (vector == VECTOR_GP || vector == VECTOR_UD) {
         if (!fault(trap))
             kernel_panic(vector, trap->error, trap->ip);

@@ -8,5 +8,7 @@ const struct shell_command kernel_commands[] = {
     {"split", kernel_split},
     {"results", kernel_results},
     {"perf", kernel_perf},
+    {"precise", kernel_precise},
+    {"module", kernel_run_module},
     {NULL, NULL},
 };

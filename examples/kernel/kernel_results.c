@@ -15,7 +15,7 @@
 #define PERIOD 61u
 #define DEPTH 8u
 #define RING_WORDS 8192u
-#define WORK_BYTES (1024u * 1024u) /* of the buffer: behind it is the log */
+#define WORK_BYTES (1024u * 1024u) /* of the buffer, at its begin */
 
 void program_main(void);
 extern const uint8_t program_begin[], program_render[], program_shade[], program_blend[], program_end[];
@@ -107,22 +107,27 @@ static enum upmu_status make_log(struct upmu_output *output)
     return status == UPMU_OK ? upmu_log_end(&records, sessions, 1, 0) : status;
 }
 
-/* `rest`: behind the command's name. */
-static enum upmu_status make_form(const struct cmd_live *live, const struct upmu_output *log, const char *rest)
+struct upmu_output kernel_results_log(const struct cmd_live *live)
+{
+    return (struct upmu_output){.buffer = (uint8_t *)live->buffer + live->buffer_bytes / 2,
+                                .size = live->buffer_bytes / 2};
+}
+
+enum upmu_status kernel_results_form(const struct cmd_live *live, const struct upmu_output *log, const char *form)
 {
     struct upmu_results results = {
         .log = log->buffer, .log_bytes = log->length, .work = live->buffer, .work_bytes = WORK_BYTES};
-    struct upmu_output line = {.write = *rest == 'p' ? write_hexadecimal : write_text};
+    struct upmu_output line = {.write = *form == 'p' ? write_hexadecimal : write_text};
 
-    if (*rest != 'p')
+    if (*form != 'p')
         return upmu_results_folded(&results, &line);
-    return rest[1] == 'p' ? upmu_results_pprof(&results, &line) : upmu_results_perf(&results, &line);
+    return form[1] == 'p' ? upmu_results_pprof(&results, &line) : upmu_results_perf(&results, &line);
 }
 
 int kernel_results(struct shell *shell, const char *rest)
 {
     const struct cmd_live *live = shell->cmd->live;
-    struct upmu_output log = {.buffer = (uint8_t *)live->buffer + WORK_BYTES, .size = live->buffer_bytes - WORK_BYTES};
+    struct upmu_output log = kernel_results_log(live);
     enum upmu_status status = live->cpu->meter.pmu == NULL ? UPMU_ERR_NO_PMU : run_program(live);
 
     if (status == UPMU_OK)
@@ -138,7 +143,7 @@ int kernel_results(struct shell *shell, const char *rest)
     }
     shell_text(shell, "results.begin\n");
     if (status == UPMU_OK)
-        status = make_form(live, &log, rest);
+        status = kernel_results_form(live, &log, rest);
     kernel_line_text(shell, "results.", "end", upmu_status_text(status));
     (void)!upmu_session_close(&session);
     return status == UPMU_OK ? CMD_OK : CMD_REFUSED;

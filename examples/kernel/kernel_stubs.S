@@ -76,6 +76,8 @@ kernel_user_enter:
         pushq   $USER_DS
         pushq   %rsi
         pushfq
+        movl    kernel_user_flags, %eax
+        orq     %rax, (%rsp)
         pushq   $USER_CS
         pushq   %rdi
         movq    %rdx, %rdi
@@ -102,6 +104,9 @@ kernel_user_workload:
         .bss
         .balign 8
 kernel_waiting:
+        .skip   8
+        .globl  kernel_user_flags
+kernel_user_flags:
         .skip   8
 
 #else
@@ -135,6 +140,8 @@ kernel_user_enter:
         pushl   $USER_DS
         pushl   %edx
         pushfl
+        movl    kernel_user_flags, %edx
+        orl     %edx, (%esp)
         pushl   $USER_CS
         pushl   %eax
         movl    %ecx, %edi
@@ -159,6 +166,9 @@ kernel_user_workload:
         .bss
         .balign 4
 kernel_waiting:
+        .skip   4
+        .globl  kernel_user_flags
+kernel_user_flags:
         .skip   4
 
 #endif

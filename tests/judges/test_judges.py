@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Six programs made by others read what `upmu record -b` and `-d` write, and report the branches that were executed.
+"""Six programs made by others read what `upmu record -b` and `-d` and the example kernel write, and report the branches that were
+executed.
 
 Class of mistake: perf.data that our own reader accepts, and that a program which is made for it reads otherwise.  The
 truth is known apart from upmu: this program executes tests/judges/judged.c itself, step by step, and objdump says which of
 its instructions are branches.
+
+The example kernel gets the same program from its loader, executes it in ring 3 under QEMU, and writes perf.data to COM1.
 """
 import bisect
 import collections
@@ -17,14 +20,16 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", layer) for layer in ("build", "kernel")]
+import machine  # noqa: E402
+import misses  # noqa: E402
 from checklib import Skip, check, main  # noqa: E402
 
 WORK = os.path.abspath("build/tests/judges")
 TOOL = os.path.abspath("build/upmu")
 # perf lists the paths of programs without quotes, and perf2bolt cuts them at blanks: the tree's own path may have one.
 FOLDER = tempfile.TemporaryDirectory(prefix="upmu-judged-")
-PROGRAM = shutil.copy("build/judges/judged", FOLDER.name)
+PROGRAM, PROGRAM_32 = (shutil.copy(f"build/judges/{name}", FOLDER.name) for name in ("judged", "judged32"))
 PERIOD = 131  # the least that all CPUs here have for precise events is 128
 KEEP = {}  # what was made once
 ENVIRONMENT = dict(os.environ, HOME=WORK, PERF_CONFIG="/dev/null", PAGER="cat", LC_ALL="C")
@@ -67,10 +72,10 @@ def expect(what, found, wanted):
 
 # ---- The truth ----
 
-def code_of_program():
+def code_of(program=PROGRAM):
     """{address: (the next address, kind)}: a kind is "always", "if" or None, which is no branch; [(address, function)]"""
     rows, functions = [], []
-    for line in run("objdump", "-dw", "--no-show-raw-insn", PROGRAM)[0].split("\n"):
+    for line in run("objdump", "-dw", "--no-show-raw-insn", program)[0].split("\n"):
         function = re.match(r"([0-9a-f]+) <(\w+)>:", line)
         row = re.match(r"\s*([0-9a-f]+):\s+(?:(?:bnd|notrack|repz) )?(\w+)", line)
         if function:
@@ -113,7 +118,7 @@ class Truth:
     """What the program executes, and what samples of it must have."""
 
     def __init__(self):
-        self.code, self.functions = code_of_program()
+        self.code, self.functions = code_of()
         self.steps = stepped(self.code)
         self.taken = []  # (number of instructions before it, its address, its target)
         for i, (at, to) in enumerate(zip(self.steps, self.steps[1:])):
@@ -171,6 +176,34 @@ def recorded(cpu="skl", event="instructions"):
     return name, KEEP[kept]
 
 
+def from_kernel(command, name, image="programs64.elf", program=PROGRAM):
+    """What the example kernel says when it executes a command, but for a perf.data in it: that is the file `name`."""
+    status, text = machine.run(machine.kernel(image, f"debug-exit {command}; off") + ["-initrd", program])
+    lines, file = re.fullmatch(r"(.*\n\w+\.begin\n)([0-9a-f\n]*)\w+\.end no error\n.*", text, re.S).groups()
+    assert status == machine.LEFT_WELL, f"QEMU ended with {status}: {lines}"
+    with open(os.path.join(WORK, name), "wb") as output:
+        output.write(bytes.fromhex(file))
+    return lines
+
+
+def booted(cpu="skl", event="instructions:u"):
+    """As recorded(), of a run in ring 3 of the example kernel; its step loop has counted what was executed."""
+    kept, known = f"kernel-{cpu}", truth()
+    if kept not in KEEP:
+        lines = from_kernel(f"module --sim {cpu} -e {event} {PROGRAM}", kept + ".data")
+        said = {key: int(value, 0) for key, value in re.findall(r"^module\.(\w+) (\w+)$", lines, re.M)}
+        wanted = {"period": PERIOD, "samples": len(known.stacks), "lost": 0, "violations": 0, "branches": len(known.taken),
+                  "instructions": len(known.steps) - 1, "memory": said["memory"]}  # the last one is SYSCALL
+        assert said == wanted, f"{said}, not {wanted}"
+        KEEP[kept] = said["memory"]
+    return kept + ".data", KEEP[kept]
+
+
+def of_both():
+    """The names of perf.data of the simulated Skylake, by the tool and by the kernel."""
+    return recorded()[0], booted()[0]
+
+
 # ---- perf ----
 
 @check
@@ -178,9 +211,11 @@ def perf_script_prints_each_branch_that_was_executed():
     """Of stacks at the interrupt, and of precise records that have the branches themselves."""
     perf, known, complaints = judge("perf"), truth(), []
     exact = "instructions:ppp"
-    for cpu, depth, event in (("skl", 32, "instructions"), ("sapphirerapids", 32, "instructions"), ("haswell_smt", 16, "instructions"),
-                              ("zen4", 16, "instructions"), ("icl", 32, exact), ("sapphirerapids", 32, exact)):
-        name, begin = recorded(cpu, event)
+    for maker, cpu, depth, event in ((recorded, "skl", 32, "instructions"), (recorded, "sapphirerapids", 32, "instructions"),
+                                     (recorded, "haswell_smt", 16, "instructions"), (recorded, "zen4", 16, "instructions"),
+                                     (recorded, "icl", 32, exact), (recorded, "sapphirerapids", 32, exact),
+                                     (booted, "skl", 32, "instructions:u"), (booted, "icl", 32, "instructions:u:ppp")):
+        name, begin = maker(cpu, event)
         found = []
         for line in run(perf, "script", "-F", "ip,sym,brstack", "-i", name)[0].split("\n")[:-1]:
             at, symbol, stack = re.match(r"\s*([0-9a-f]+) (\S+)\s*(.*)", line).groups()
@@ -188,11 +223,38 @@ def perf_script_prints_each_branch_that_was_executed():
             complaints += expect("the function", symbol, known.function(at))
             found.append((at, [(int(a, 16) - begin, int(b, 16) - begin) for a, b in
                                re.findall(r"0x([0-9a-f]+)/0x([0-9a-f]+)/P/-/-/0", stack)]))
-        wanted = known.samples(depth, event == exact)
-        complaints += expect(f"{cpu}: samples", len(found), len(wanted))
-        complaints += [f"{cpu}: sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted)) if is_ != should]
+        wanted = known.samples(depth, event.endswith(":ppp"))
+        complaints += expect(f"{name}: samples", len(found), len(wanted))
+        complaints += [f"{name}: sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted)) if is_ != should]
     full = sum(len(stack) == 32 for _, stack in known.stacks)
     return complaints + ([] if full > 200 else [f"{full} full stacks are too few to say anything"])
+
+
+@check
+def branches_of_a_program_with_32_bits_are_ways_through_it():
+    """Of the example kernel: not each host executes such a program, so there is no truth; but each branch of a stack is where code
+    runs to from the branch before, and the last one leads to the sample."""
+    perf, complaints, branches = judge("perf"), [], 0
+    truth()
+    code, _ = code_of(PROGRAM_32)
+    lines = from_kernel(f"module {PROGRAM_32}", "kernel32.data", "programs32.elf", PROGRAM_32)
+    said = {key: int(value, 0) for key, value in re.findall(r"^module\.(\w+) (\w+)$", lines, re.M)}
+
+    def leads(start, end):
+        while start != end and start in code and code[start][1] != "always":
+            start = code[start][0]
+        return start == end
+
+    rows = run(perf, "script", "-F", "ip,brstack", "-i", "kernel32.data")[0].split("\n")[:-1]
+    for row in rows:
+        at, *stack = [int(word, 16) - said["memory"] for word in re.findall(r"(?:^ *|0x|/0x)([0-9a-f]+)(?=\s|/)", row)]
+        sources, targets = stack[::2], stack[1::2]
+        branches += len(sources)
+        complaints += [f"{source:#x} is no branch" for source in sources if not code[source][1]]
+        complaints += [f"no way from {start:#x} to {end:#x}" for start, end in zip(targets, [at] + sources) if not leads(start, end)]
+    wanted = {"samples": len(rows), "lost": 0, "violations": 0, "samples of instructions": said["instructions"] // PERIOD}
+    complaints += [f"{key}: {said.get(key, said['samples'])}, not {wanted[key]}" for key in wanted if said.get(key, said["samples"]) != wanted[key]]
+    return complaints + ([] if branches > 30 * len(rows) > 10000 else [f"{branches} branches of {len(rows)} samples are too few"])
 
 
 @check
@@ -216,35 +278,37 @@ def perf_script_prints_branches_beside_data_sources():
 
 @check
 def perf_report_counts_branches_by_their_functions():
-    perf, known = judge("perf"), truth()
-    name, _ = recorded()
-    found = collections.Counter()
-    output = run(perf, "report", "-b", "--stdio", "-n", "--percent-limit", "0", "-s", "dso_from,symbol_from,symbol_to", "-i", name)[0]
-    for count, source, target in re.findall(r"^ *[\d.]+% +(\d+) +judged +\[\.\] (\w+) +\[\.\] (\w+)", output, re.M):
-        found[source, target] += int(count)
-    return expect("perf report -b", found, known.between(known.edges()))
+    perf, known, complaints = judge("perf"), truth(), []
+    for name in of_both():
+        found = collections.Counter()
+        output = run(perf, "report", "-b", "--stdio", "-n", "--percent-limit", "0", "-s", "dso_from,symbol_from,symbol_to", "-i", name)[0]
+        for count, source, target in re.findall(r"^ *[\d.]+% +(\d+) +judged +\[\.\] (\w+) +\[\.\] (\w+)", output, re.M):
+            found[source, target] += int(count)
+        complaints += expect(f"{name}: perf report -b", found, known.between(known.edges()))
+    return complaints
 
 
 @check
 def perf_report_shows_the_history_of_branches():
     """Each line is a stack: its last function is the sample's, and it goes from function to function as the program did.
     (perf leaves out what it takes for repetitions.)"""
-    perf, known = judge("perf"), truth()
-    name, _ = recorded()
-    found, complaints, function = collections.Counter(), [], None
+    perf, known, complaints = judge("perf"), truth(), []
     ways = set(known.between(known.edges())) | {(function, function) for _, function in known.functions}
-    output = run(perf, "report", "--branch-history", "--stdio", "-n", "--percent-limit", "0", "-s", "sym", "-i", name,
-                 "-g", "folded,0,callee,function,count")[0]
-    for line in output.split("\n"):
-        head, stack = re.match(r" *[\d.]+% +\d+ +\[\.\] (\w+)", line), re.match(r"(\d+) (\w+ .*)", line)
-        function = head[1] if head else function
-        if stack:
-            path = [part.split(" ")[0] for part in stack[2].split(";")]
-            found[function] += int(stack[1])
-            complaints += expect("the sample's function", path[0], function)
-            complaints += [f"no way from {source} to {target}" for target, source in zip(path, path[1:]) if (source, target) not in ways]
     wanted = collections.Counter(known.function(at) for at, _ in known.stacks)
-    return complaints + expect("perf report --branch-history", found, wanted)
+    for name in of_both():
+        found, function = collections.Counter(), None
+        output = run(perf, "report", "--branch-history", "--stdio", "-n", "--percent-limit", "0", "-s", "sym", "-i", name,
+                     "-g", "folded,0,callee,function,count")[0]
+        for line in output.split("\n"):
+            head, stack = re.match(r" *[\d.]+% +\d+ +\[\.\] (\w+)", line), re.match(r"(\d+) (\w+ .*)", line)
+            function = head[1] if head else function
+            if stack:
+                path = [part.split(" ")[0] for part in stack[2].split(";")]
+                found[function] += int(stack[1])
+                complaints += expect("the sample's function", path[0], function)
+                complaints += [f"no way from {source} to {target}" for target, source in zip(path, path[1:]) if (source, target) not in ways]
+        complaints += expect(f"{name}: perf report --branch-history", found, wanted)
+    return complaints
 
 
 # ---- Sources of data: loops of the model's workload (tools/cmd/cmd_work_sim.c), by their address ----
@@ -277,13 +341,34 @@ def perf_mem_report_shows_the_sources_of_data():
     return expect("perf mem report", found, wanted)
 
 
+@check
+def perf_shows_the_misses_of_the_example_kernel():
+    """Each of its precise samples, which no interrupt took, and their sums by source."""
+    perf, found = judge("perf"), []
+    truth()
+    lines = from_kernel("precise perf", "misses.data")
+    for line in run(perf, "script", "-F", "ip,addr,weight,data_src", "-i", "misses.data")[0].split("\n")[:-1]:
+        row = re.match(r"\s*([0-9a-f]+)\s+[0-9a-f]+ \|OP LOAD\|LVL (.*?) or .*\|BLK +N/A\s+(\d+)\s+([0-9a-f]+)", line)
+        if not row:
+            return [line]
+        found.append((int(row[4], 16), int(row[1], 16), int(row[3]), row[2]))
+    levels = {0x3: "L2", 0xa: "Local RAM"}
+    wanted = [(sample.ip, sample.data, sample.latency, levels[sample.source]) for sample in misses.samples(machine.path("programs64.elf"))]
+    complaints = [f"sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted)) if is_ != should]
+    complaints += expect("samples", len(found), len(wanted)) + expect("the kernel's samples", len(misses.printed(lines)), len(wanted))
+    output = run(perf, "mem", "report", "--stdio", "-s", "mem,local_weight", "-i", "misses.data")[0]
+    sums = collections.Counter()
+    for count, level, weight in re.findall(r"^ *[\d.]+% +(\d+) +(.+?) or .*? +(\d+) *$", output, re.M):
+        sums[level, int(weight)] += int(count)
+    return complaints + expect("perf mem report", sums, collections.Counter((level, latency) for _, _, latency, level in wanted))
+
+
 # ---- Profiles for compilers ----
 
-def profiled(*options):
-    """What llvm-profgen makes of the file."""
+def profiled(name, *options):
+    """What llvm-profgen makes of a file."""
     profgen = judge("llvm-profgen", "llvm-profgen-14", "llvm-profgen")
     judge("perf")
-    name, _ = recorded()
     run(profgen, "--binary=" + PROGRAM, "--perfdata=" + name, "--output=profile", *options)
     return content("profile")
 
@@ -320,54 +405,64 @@ def start_of_code():
 
 @check
 def llvm_profgen_counts_each_branch():
-    known = truth()
-    tables, base = [], start_of_code()
-    rows = profiled("--skip-symbolization").split("\n")[:-1]
-    while rows:
-        count = int(rows.pop(0))
-        tables.append(collections.Counter({tuple(int(part, 16) + base for part in re.split("->|-", place)): int(times) for place, times in
-                                           (row.split(":") for row in rows[:count])}))
-        del rows[:count]
-    complaints = expect("tables", len(tables), 2)
-    complaints += expect("llvm-profgen: ranges", tables[0], known.ranges()) + expect("llvm-profgen: branches", tables[1], known.edges())
-    _, calls, begins = lines_of(profiled("--format=text"))
-    wanted = calls_and_begins(known)
-    return complaints + expect("llvm-profgen: calls", calls, wanted[0]) + expect("llvm-profgen: begins", begins, wanted[1])
+    known, complaints, base = truth(), [], start_of_code()
+    for name in of_both():
+        tables, rows = [], profiled(name, "--skip-symbolization").split("\n")[:-1]
+        while rows:
+            count = int(rows.pop(0))
+            tables.append(collections.Counter({tuple(int(part, 16) + base for part in re.split("->|-", place)): int(times) for place, times in
+                                               (row.split(":") for row in rows[:count])}))
+            del rows[:count]
+        complaints += expect(f"{name}: tables", len(tables), 2)
+        complaints += expect(f"{name}: llvm-profgen: ranges", tables[0], known.ranges())
+        complaints += expect(f"{name}: llvm-profgen: branches", tables[1], known.edges())
+        _, calls, begins = lines_of(profiled(name, "--format=text"))
+        wanted = calls_and_begins(known)
+        complaints += expect(f"{name}: llvm-profgen: calls", calls, wanted[0]) + expect(f"{name}: llvm-profgen: begins", begins, wanted[1])
+    return complaints
+
+
+def edges_of_bolt(bolt, name, known):
+    """What perf2bolt says; its counts of branches; how often code was passed through, which are rows that lead to the next
+    instruction."""
+    output = run(bolt, "-p", name, "-o", "fdata", PROGRAM)
+    starts, found, passed = {function: start for start, function in known.functions}, collections.Counter(), 0
+    for row in content("fdata").split("\n")[:-1]:
+        source, part, target, behind, misses_, count = re.match(r"1 (\w+) (\w+) 1 (\w+) (\w+) (\d+) (\d+)$", row).groups()
+        edge = starts[source] + int(part, 16), starts[target] + int(behind, 16)
+        if misses_ == "0" and known.code[edge[0]][0] == edge[1]:
+            passed += int(count)
+        else:
+            found[edge] += int(count)
+    return output[0] + output[1], found, passed
 
 
 @check
 def perf2bolt_counts_each_branch():
-    """Its rows that lead to the next instruction are of code that was passed through; the others are branches."""
-    bolt, known = judge("perf2bolt", "perf2bolt", "/usr/lib/llvm-*/bin/perf2bolt"), truth()
+    bolt, known, complaints = judge("perf2bolt", "perf2bolt", "/usr/lib/llvm-*/bin/perf2bolt"), truth(), []
     judge("perf")
-    name, _ = recorded()
-    output = run(bolt, "-p", name, "-o", "fdata", PROGRAM)
-    text, starts = output[0] + output[1], {name: start for start, name in known.functions}
-    found, passed = collections.Counter(), 0
-    for row in content("fdata").split("\n")[:-1]:
-        source, part, target, behind, misses, count = re.match(r"1 (\w+) (\w+) 1 (\w+) (\w+) (\d+) (\d+)$", row).groups()
-        edge = starts[source] + int(part, 16), starts[target] + int(behind, 16)
-        if misses == "0" and known.code[edge[0]][0] == edge[1]:
-            passed += int(count)
-        else:
-            found[edge] += int(count)
-    complaints = expect("perf2bolt", found, known.edges()) + ([] if passed > 1000 else [f"{passed} ways without a branch"])
-    for line in (f"read {len(known.stacks)} samples and {sum(known.edges().values())} LBR entries", "0 samples (0.0%) were ignored",
-                 "traces mismatching disassembled function contents: 0", "out of range traces involving unknown regions: 0"):
-        complaints += [] if line in text else [f"perf2bolt does not say: {line}", *re.findall("PERF2BOLT: .*", text)]
+    for name in of_both():
+        text, found, passed = edges_of_bolt(bolt, name, known)
+        complaints += expect(f"{name}: perf2bolt", found, known.edges())
+        complaints += [] if passed > 1000 else [f"{name}: {passed} ways without a branch"]
+        for line in (f"read {len(known.stacks)} samples and {sum(known.edges().values())} LBR entries", "0 samples (0.0%) were ignored",
+                     "traces mismatching disassembled function contents: 0", "out of range traces involving unknown regions: 0"):
+            complaints += [] if line in text else [f"{name}: perf2bolt does not say: {line}", *re.findall("PERF2BOLT: .*", text)]
     return complaints
 
 
 @check
 def create_llvm_prof_counts_calls_and_lines():
     """Calls are those that were executed, and the counts of lines are those of llvm-profgen."""
-    autofdo, known = judge("create_llvm_prof"), truth()
-    name, _ = recorded()
-    run(autofdo, "--binary=" + PROGRAM, "--profile=" + name, "--out=autofdo", "--format=text")
-    lines, calls, begins = lines_of(content("autofdo"))
-    wanted = calls_and_begins(known)
-    complaints = expect("create_llvm_prof: calls", calls, wanted[0]) + expect("create_llvm_prof: begins", begins, wanted[1])
-    return complaints + expect("create_llvm_prof: lines", lines, lines_of(profiled("--format=text"))[0])
+    autofdo, known, complaints = judge("create_llvm_prof"), truth(), []
+    for name in of_both():
+        run(autofdo, "--binary=" + PROGRAM, "--profile=" + name, "--out=autofdo", "--format=text")
+        lines, calls, begins = lines_of(content("autofdo"))
+        wanted = calls_and_begins(known)
+        complaints += expect(f"{name}: create_llvm_prof: calls", calls, wanted[0])
+        complaints += expect(f"{name}: create_llvm_prof: begins", begins, wanted[1])
+        complaints += expect(f"{name}: create_llvm_prof: lines", lines, lines_of(profiled(name, "--format=text"))[0])
+    return complaints
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "build"))
 import machine  # noqa: E402
+import misses  # noqa: E402
 from checklib import Skip, check, main  # noqa: E402
 
 CHECK = "debug-exit vmtest; probe; off"
@@ -140,6 +141,50 @@ def a_host_of_perf_event_open_has_250_lines_and_docs_show_it():
             if function.strip() not in host] + \
         ([] if host.count("\n") <= 250 else [f"kernel_perf.c has {host.count(chr(10))} lines"]) + \
         ([] if len(functions) >= 4 else [f"docs/PERF.md shows {len(functions)} functions"])
+
+
+@check
+def precise_samples_are_each_nth_miss_and_need_no_interrupt():
+    """On records of format 3 and of format 4, in both widths."""
+    complaints = []
+    for bits in (32, 64):
+        image = f"programs{bits}.elf"
+        wanted, all_misses = misses.samples(machine.path(image)), len(misses.misses(machine.path(image)))
+        status, text = machine.run(machine.kernel(image, "debug-exit precise; precise --sim icl; off"))
+        runs = text.split("precise.end no error\n")
+        complaints += [] if status == machine.LEFT_WELL and len(runs) == 3 else [f"{bits} bits: QEMU ended with {status}: {text}"]
+        for run in runs[:-1]:
+            found = misses.printed(run)
+            complaints += [f"{bits} bits: sample {i}: {is_}, not {should}" for i, (is_, should) in enumerate(zip(found, wanted))
+                           if is_ != should]
+            expected = {"period": misses.PERIOD, "misses": all_misses, "samples": len(wanted), "records": len(wanted), "lost": 0,
+                        "interrupts": 0, "violations": 0}
+            complaints += [f"{bits} bits: precise.{key} {value(run, 'precise.' + key)}, not {expected[key]}" for key in expected
+                           if value(run, "precise." + key) != expected[key]]
+            complaints += [] if len(found) == len(wanted) > 60 else [f"{bits} bits: {len(found)} samples, not {len(wanted)}"]
+        names = {(sample.name, sample.source) for sample in wanted}
+        complaints += [] if len(names) == 4 else [f"samples of {names} are too few to say anything"]
+    return complaints
+
+
+@check
+def a_cpu_without_precise_samples_says_so():
+    text = machine.run(machine.kernel("programs32.elf", "debug-exit precise --sim zen4; precise --sim core2; off"))[1]
+    return lacks(text, "^precise.why not supported on amd64_fam19h_zen4: no precise records that upmu drives$", "^precise.end not supported$",
+                 '^precise.why "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_8": no such event on core$', "^precise.end no such event$") + \
+        ([text] if "precise.sample" in text else [])
+
+
+@check
+def a_module_that_is_no_program_is_refused():
+    complaints = []
+    for name, module, reason in (("programs64.elf", None, "the loader has brought no module"),
+                                 ("programs64.elf", "upmu32.elf", "it is for other CPUs"),
+                                 ("programs64.elf", "upmu64.elf", "it does not run at any address"),
+                                 ("programs32.elf", "flags.txt", "it is no ELF file")):
+        medium = machine.kernel(name, "debug-exit module /x; off") + (["-initrd", module] if module else [])
+        complaints += lacks(machine.run(medium)[1], reason)
+    return complaints
 
 
 @check
