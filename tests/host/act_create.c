@@ -129,6 +129,7 @@ static void add_event(struct host_session *session, struct host_set *set, struct
         event->sampling.period = set->set->tally[set->events].period;
         session->masks |= (event->sampling.flags & UPMU_SAMPLING_NOTIFY) != 0;
         session->precise |= event->level != 0;
+        session->batches_there |= event->batch;
         if (event->level) /* docs/PRECISE.md: it counts in the host alone. */
             session->world = UPMU_WORLD_HOST;
         set->events++;
@@ -357,6 +358,7 @@ void act_first_start(struct host_session *session)
         return;
     session->since_ns = host.now_ns;
     host.verdict->figures.precise_sessions += session->precise;
+    host.verdict->figures.batch_sessions += session->batches_there;
     for (unsigned k = 0; k < session->sets; k++)
         for (unsigned i = 0; i < session->set[k].events; i++)
             if (!session->set[k].event[i].since_ns)
@@ -391,7 +393,8 @@ void act_create(const struct step *step, struct lots *lots)
         rules_status("upmu_session_world",
                      HOST_CALL(upmu_session_world(session->session, (enum upmu_world)session->world)), "");
     }
-    session->sampling = !session->type && !host.setting.quiet_sessions &&
+    act_precise_begin(session);
+    session->sampling = !session->type && (!host.setting.quiet_sessions || act_precise_samples_alone(session)) &&
                         (lots_below(lots, 2) || (precise_is_on() && lots_below(lots, 2)));
     add_sets(session, lots);
     if (session->sampling && lots_one_in(lots, 4))

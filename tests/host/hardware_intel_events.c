@@ -106,7 +106,7 @@ static void record(struct intel *intel, unsigned index, struct hardware_record t
         cpu->pebs.due = intel->options.late ? (uint8_t)(next_random(&intel->random) % 8) : 0;
         cpu->pebs.armed &= ~truth.counters;
         cpu->status &= ~truth.counters; /* m 5 */
-        for (unsigned counter = 0; counter < COUNTERS; counter++) /* r 3 */
+        for (unsigned counter = 0; counter < COUNTERS && !truth.dropped; counter++) /* r 3; m 5: a store loads it */
             if ((truth.counters & counter_bit(counter)) &&
                 pebs_slot(&kind, &cpu->pebs, index, counter_bit(counter), &cpu->value[counter]))
                 cpu->value[counter] &= width_mask(intel);

@@ -19,6 +19,7 @@ const char *const rule_names[RULES] = {"none",     "count",     "samples", "writ
                                        "inject",   "work",      "precise", "hang"};
 
 uint32_t rules_off;
+bool rules_strict;
 
 bool rules_on(enum rule rule)
 {
@@ -312,7 +313,8 @@ static void check_periods(const struct host_session *session, unsigned i, uint64
 {
     const struct host_event *event = &session->set[0].event[i];
     uint64_t period = event->sampling.period, over = event->low - event->grid, wanted = over / period;
-    uint64_t least = wanted - (wanted && over % period <= LATE_MOST), late = 2u * PRECISE_LATE + event->late;
+    uint64_t least = wanted - (wanted && over % period <= LATE_MOST);
+    uint64_t late = 2u * PRECISE_LATE + event->late + event->shifted;
     uint64_t settled = over < late ? 0 : over - late;
 
     if (event->level && settled / period < least)

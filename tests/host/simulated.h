@@ -178,6 +178,7 @@ struct setting {
     bool quiet_sessions; /* no sampling */
     uint32_t themes;     /* what this run has more of: bits 1 << enum theme */
     bool no_units, no_place, no_nearest, force; /* of what concerns units */
+    bool batches;                               /* of theme precise: some sessions have batches of records */
     bool threads;        /* CPUs are threads, not fibers */
     bool atomic;         /* points inside code: before atomic accesses only */
 };
@@ -233,10 +234,11 @@ struct verdict {
     char text[400];
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
-            events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
-            units, unit_events, unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks,
-            guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
-            precise_sessions, precise_samples, precise_records;
+            events, reads, exact, samples, migrations, estimates, beyond, unit_samples, units, unit_events,
+            unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks, guest_reads,
+            guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
+            precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
+            precise_old, batch_unnamed, batch_unawaited;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -253,6 +255,10 @@ struct host_event {
     uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
     struct upmu_sampling sampling;
     uint8_t level;       /* of its precise samples; 0: they are none */
+    bool batch;          /* ... whose records come in batches */
+    uint64_t shifted;    /* of a batch: its periods end up to so many events later since its first one */
+    uint64_t last_count; /* ... and its count at the record of its newest sample, at least */
+    uint64_t last;       /* number of the newest record that a sample of it named */
     uint64_t doubts;     /* records that may be of it, and that no sample need tell of */
     uint64_t loaded[2];  /* its count when precise counters last changed, at least and at most */
     uint64_t late;       /* counted in loads in a row that it may have left before their ends */
@@ -277,6 +283,8 @@ struct host_session {
     uint32_t serial;              /* of its creation, from 1 on */
     bool precise;                 /* it has a precise event */
     bool hides;                   /* ... and hides the kernel */
+    bool batches;                 /* its precise events are to have batches of records ... */
+    bool batches_there;           /* ... and one has */
     unsigned users;               /* steps that work on it */
     unsigned readers;             /* programs that read its page: it may be stopped, but its memory stays */
     unsigned writes;              /* of its counts */
@@ -577,6 +585,8 @@ static inline struct host_cpu *here(void)
 /* Is a rule looked at?  (Argument `without`: those that are not.) */
 bool rules_on(enum rule rule);
 extern uint32_t rules_off;
+/* (Argument `strict`: what is known to be wrong breaks its rule, too: tests/host/README.md, "Open".) */
+extern bool rules_strict;
 
 /* Ends the run. */
 void rules_fail(enum rule rule, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));

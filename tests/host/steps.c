@@ -61,6 +61,7 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     if (family == &hardware_intel && lots_one_in(&lots, 8))
         s->themes |= 1u << THEME_PRECISE;
     s->options.no_snapshots = lots_below(&lots, 2);
+    s->batches = lots_below(&lots, 4) != 0;
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
         s->strangers = 0;
 }
