@@ -118,6 +118,8 @@ static void lend(struct lots *lots)
     enum upmu_status status;
 
     at->bytes = 4096u * (lots_below(lots, 2) ? 1u : 1u + lots_below(lots, 4));
+    if (branches_are_on() && lendings % 4u) /* (So much is needed for records with branches.) */
+        at->bytes = 16384;
     at->area = arena_take(UPMU_RECORD_AREA_BYTES, "area");
     at->records = arena_take(at->bytes, "records");
     at->linear = LINEAR + ++lendings * STEP_OF_LINEAR;

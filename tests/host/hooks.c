@@ -174,6 +174,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     begin_apart(cpu);
     host.verdict->figures.interrupts++;
     TRACE("NMI: %s ...", own ? "own" : "another's");
+    act_branches_handler();
     answer = HOST_CALL(upmu_pmi_handle(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
@@ -471,6 +472,7 @@ void hooks_enter(void)
     if (!cpu->calls++)
         cpu->irq_before = cpu->irq_off;
     cpu->irq_off |= host.setting.no_irq;
+    branches_code(1);
     real_unlock();
 }
 
@@ -537,10 +539,12 @@ void hooks_begin(void)
         rules_fail(RULE_HANG, "more than %u hook calls", HOOKS_OF_A_STEP);
     host.now_ns += 20;
     hooks_point();
+    branches_code(1);
 }
 
 void hooks_end(void)
 {
+    branches_code(1);
     real_unlock();
 }
 
@@ -595,6 +599,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
         const char *damage;
 
         rules_write(self->cpu, msr, value);
+        branches_write(self->cpu, msr, value);
         precise_write(self->cpu, msr, value);
         fine = family()->wrmsr(host.hardware, self->cpu, msr, value);
         damage = family()->damage(host.hardware);

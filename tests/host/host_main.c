@@ -188,9 +188,16 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf(
         "    %llu schedules of precise events (%llu of batches), %llu records and %llu for which no room was left, "
         "%llu precise samples judged (%llu of batches), %llu too old; %llu batches beside a record that does not say "
-        "whose it is, %llu own interrupts inside calls that were not awaited\n",
+        "whose it is, %llu whose counter may not be loaded any more, %llu own interrupts inside calls that were not "
+        "awaited\n",
         N(precise_sessions), N(batch_sessions), N(precise_records) - N(precise_dropped), N(precise_dropped),
-        N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed), N(batch_unawaited));
+        N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed), N(batch_stalled), N(batch_unawaited));
+    printf(
+        "    %llu schedules of sessions with branches; %llu branches recorded or not, %llu reads judged, %llu samples "
+        "with branches (%llu as their record has them) and %llu without, %llu branches shown; %llu times a stack stood "
+        "though nothing was to come, %llu samples of an interrupt that came after the stack was cleared\n",
+        N(branch_sessions), N(branches), N(branch_reads), N(branch_samples), N(branch_stored), N(branch_without),
+        N(branches_shown), N(branch_held), N(branch_late));
 #undef N
 }
 
@@ -241,7 +248,8 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
     setting.atomic = asked.atomic;
-    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE));
+    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE)) &
+                      (pair[which].family->depth ? ~0u : ~(1u << THEME_BRANCHES));
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
         if (!asked.only || is_listed(asked.only, i))
@@ -278,7 +286,9 @@ static void print_help(void)
          "  family=NAME       intel, p6, netburst, amd             model=NAME one of its models\n"
          "  without=RULE      does not look at a rule (below)      most=N     stops after so many violations\n"
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
-         "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs)\n"
+         "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs; "
+         "1024, branches: there and\n"
+         "                    on AMD's)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
          "  atomic            inside code, points before atomic accesses only: runs are those of every compiler\n"
          "  each              prints the figures of each seed\n"

@@ -18,6 +18,7 @@
 struct precise_truth {
     struct hardware_record record;
     uint64_t number;                   /* of all records of the machine, in their order, from 1 on */
+    uint64_t branches;                 /* the moment of its branch stack; 0: it has none */
     uint32_t serial[PRECISE_SESSIONS]; /* the sessions that were there */
     uint16_t may[PRECISE_SESSIONS];    /* events whose record it may be */
     uint16_t fits[PRECISE_SESSIONS];   /* of these, those whose period ended there */
@@ -78,7 +79,8 @@ void act_precise_draw(struct host_session *session, struct host_event *event, st
 /* The format of records of the CPU that executes. */
 unsigned precise_format(void);
 void precise_recorded(const struct hardware_record *record);
-void precise_sample(struct host_session *session, unsigned set, unsigned event, const struct upmu_record *record);
+/* Returns the moment of the branch stack that its record has; 0: none. */
+uint64_t precise_sample(struct host_session *session, unsigned set, unsigned event, const struct upmu_record *record);
 /* The library's numbers of the CPU's records; `all`: none is still to be read. */
 void precise_check_counts(unsigned cpu, struct upmu_record_counts counts, bool all);
 /* A write to a register of records. */
