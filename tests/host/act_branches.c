@@ -58,8 +58,8 @@ static void begin(struct lots *lots, bool lends)
     branches->frozen &= owned; /* (A handler may freeze what this call has started.) */
     status = lends ? HOST_CALL(upmu_cpu_use_branches(here()->cpu, &filter, &why))
                    : HOST_CALL(upmu_branches_start(here()->cpu, &filter, &why));
-    TRACE("branches are %s: %s %s", lends ? "lent" : "started", upmu_status_text(status),
-          status == UPMU_OK ? "" : why.word);
+    TRACE("branches are %s: %u %s", lends ? "lent" : "started", (unsigned)status,
+          status == UPMU_OK ? "" : why.word); /* (A text by the library would be points inside code.) */
     if (status == UPMU_OK) {
         branches->owner = lends ? BRANCHES_LENT : BRANCHES_STARTED;
         branches->record = filter.record;
@@ -87,7 +87,7 @@ static void end(void)
     branches->busy = true;
     status =
         lent ? HOST_CALL(upmu_cpu_use_branches(here()->cpu, NULL, NULL)) : HOST_CALL(upmu_branches_stop(here()->cpu));
-    if (status == UPMU_OK || (status == UPMU_ERR_PORT && !lent))
+    if (status == UPMU_OK || status == UPMU_ERR_PORT)
         branches->owner = BRANCHES_FREE, branches->frozen = false;
     branches->busy = false;
     self->stay--;
@@ -96,8 +96,8 @@ static void end(void)
 }
 
 /*
- * Where an interrupt's freeze clears the bit that lets the stack record, a read sets it again, and the sample of that
- * interrupt has later branches (tests/host/README.md, "Open").
+ * Where an interrupt's freeze clears the bit that lets the stack record, a read or a resume sets it again, and the
+ * sample of that interrupt has later branches (tests/host/README.md, "Open").
  */
 static bool would_resume(const struct host_branches *branches)
 {
@@ -121,9 +121,11 @@ static void read_stack(unsigned room)
     if (would_resume(branches))
         return;
     self->stay++;
+    branches->reads++;
     here()->irq_off = true; /* (These calls switch no interrupts off: they call no hook but those of registers.) */
     status = HOST_CALL(upmu_branches_read(here()->cpu, out, room, &count));
     here()->irq_off = irq_off;
+    branches->reads--;
     self->stay--;
     rules_status("upmu_branches_read", status, "STATE PORT");
     if ((branches->owner == BRANCHES_FREE && status == UPMU_OK && !branches->busy) ||
@@ -147,7 +149,7 @@ static void freeze(bool freezes)
     bool busy = branches->busy, irq_off = here()->irq_off;
     unsigned before = branches->freezes;
 
-    if (!freezes && !branches->frozen && branches->owner == BRANCHES_LENT)
+    if (!freezes && ((!branches->frozen && branches->owner == BRANCHES_LENT) || would_resume(branches)))
         return;
     self->stay++;
     branches->busy = true;
@@ -216,8 +218,10 @@ void act_branches_handler(void)
     /* (After a resume of what is lent, a sample of this interrupt would have branches of this handler: "Open".) */
     if (lots_below(&lots, 3))
         read_stack(draw_room(&lots));
-    else if (lots_one_in(&lots, 3) || rules_strict || cpu->branches.owner == BRANCHES_STARTED)
-        freeze(lots_one_in(&lots, 3));
+    else if (lots_one_in(&lots, 3))
+        freeze(true);
+    else if (!cpu->branches.reads && (rules_strict || cpu->branches.owner == BRANCHES_STARTED))
+        freeze(false);
 }
 
 void act_branches_over(unsigned number, bool asleep)
@@ -241,8 +245,8 @@ void act_branches_session(struct host_session *session)
     record |= record ? 0 : UPMU_BRANCH_ANY;
     status = HOST_CALL(upmu_session_branches(session->session, record));
     rules_status("upmu_session_branches", status, "NO_PMU HOOK_MISSING UNSUPPORTED");
-    TRACE("session %u is to have branches %x: %s", (unsigned)(session - host.session), (unsigned)record,
-          upmu_status_text(status));
+    TRACE("session %u is to have branches %x: %u", (unsigned)(session - host.session), (unsigned)record,
+          (unsigned)status);
     if (status != UPMU_OK)
         return;
     session->branches = record;

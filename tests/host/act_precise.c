@@ -138,7 +138,7 @@ static void lend(struct lots *lots)
     status = HOST_CALL(upmu_cpu_use_records(here()->cpu, &memory, &why));
     at->giving = false;
     self->stay--;
-    TRACE("memory for records is lent: %s %s", upmu_status_text(status), status == UPMU_OK ? "" : why.word);
+    TRACE("memory for records is lent: %u %s", (unsigned)status, status == UPMU_OK ? "" : why.word);
     rules_status("upmu_cpu_use_records", status,
                  wrong || at->bytes > 4096 ? "INVALID UNSUPPORTED STATE PORT BUSY" : "UNSUPPORTED STATE PORT BUSY");
     if (status == UPMU_ERR_UNSUPPORTED && !may_refuse() && !host.verdict->figures.faults)

@@ -143,7 +143,8 @@ static void check_taken(const struct hardware_branch *branch)
         check_lent(cpu, branch);
     else if (branches->owner == BRANCHES_FREE && branch->on && !is_found_on(branch->cpu) && !is_unsure(branch->cpu))
         rules_fail(RULE_BRANCHES, "CPU %u: branches are recorded, and no stack is started or lent", branch->cpu);
-    if (branches->owner != BRANCHES_STARTED || branches->frozen)
+    /* (After a sleep that faulted the status may say that the stack is frozen.) */
+    if (branches->owner != BRANCHES_STARTED || branches->frozen || cpu->faulted)
         return;
     if (!branch->on)
         rules_fail(RULE_BRANCHES, "CPU %u: the stack is started and does not record", branch->cpu);
@@ -358,6 +359,17 @@ static struct branch_moment *find_stop(struct host_branches *branches, uint64_t 
     return found;
 }
 
+/* The next freeze after a stop, if it came in a handler; NULL: there is none. */
+static const struct branch_moment *find_inside(struct host_branches *branches, const struct branch_moment *stop)
+{
+    const struct branch_moment *next = stop;
+
+    do
+        next = stop_at(branches, next->number + 1u);
+    while (next && !next->by_hardware);
+    return next && next->handler ? next : NULL;
+}
+
 static void check_whose(const char *who, const struct host_session *session, const struct branch_moment *moment)
 {
     for (unsigned i = 0; i < moment->list.count; i++) {
@@ -416,7 +428,7 @@ void branches_sample(struct host_session *session, const struct upmu_record *rec
 {
     uint32_t wanted = branches_wanted(session);
     unsigned number = record->branches ? record->branch->from >> 44 & 3u : HOST_NONE;
-    const struct branch_moment *stop, *stored;
+    const struct branch_moment *stop, *stored, *inside;
     struct host_branches *branches;
     uint64_t known;
     char who[64];
@@ -450,6 +462,10 @@ void branches_sample(struct host_session *session, const struct upmu_record *rec
             stop = &branches->stop[i];
     if (!stop || (host.setting.no_clock && branches->stops > BRANCHES_STOPS)) /* (It may be too old.) */
         return;
+    /* (An event may overflow in the handler, after the sample's time was taken, and before its counter is closed.) */
+    inside = find_inside(branches, stop);
+    if (inside && shows(number, inside, wanted, record->branch, record->branches, depth(), known))
+        stop = inside;
     if (is_late(branches, stop, wanted, record, number)) {
         host.verdict->figures.branch_late++;
         return;

@@ -46,6 +46,7 @@ struct host_branches {
     bool busy;        /* a call is changing this */
     bool frozen;      /* by the host ... */
     unsigned freezes; /* ... so often, handlers of its own included */
+    unsigned reads;   /* under way: no handler clears the stack by a resume */
     bool held;        /* by the hardware */
     uint64_t faults;  /* before the start */
     bool blind;       /* one came while the CPU was initialised */
