@@ -233,6 +233,8 @@ static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t
         return access != BRANCHES_REFUSED;
     if (!row)
         return false;
+    if (row->kind <= ALIAS)
+        intel_see(intel, index, row->first + n);
     *out_value = *place_of(intel, index, row, n);
     if (row->kind == CLEAR || row->kind == SET)
         *out_value = 0; /* m 12 */
@@ -322,6 +324,7 @@ static bool read_counter(void *hardware, unsigned index, uint32_t selector, uint
     }
     if ((type != 0 && type != 0x4000) || n >= (type ? FIXED : GENERAL) || !exists(intel, counter))
         return false;
+    intel_see(intel, index, counter);
     *out_value = cpu->value[counter];
     return true;
 }

@@ -94,6 +94,8 @@ void intel_raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counte
 struct pebs_kind intel_records(const struct intel *intel, const struct cpu *cpu);
 /* The record in flight is in memory. */
 void intel_land(struct intel *intel, unsigned index);
+/* A counter is read. */
+void intel_see(struct intel *intel, unsigned index, unsigned counter);
 /* Does the branch stack record? */
 uint64_t *intel_select_of(struct intel *intel, unsigned index);
 bool intel_stack_is_on(const struct intel *intel, const struct cpu *cpu);

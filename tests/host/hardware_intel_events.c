@@ -62,6 +62,7 @@ void intel_land(struct intel *intel, unsigned index)
     struct cpu *cpu = &intel->cpu[index];
     struct pebs_kind kind = intel_records(intel, cpu);
     enum pebs_landing landing = pebs_land(&kind, &cpu->pebs, index);
+    cpu->pebs.loaded = 0;
     if (landing == PEBS_STALE)
         intel->damage = "a PEBS record was written to a stale DS area, or beyond what is lent";
     if (landing != PEBS_THRESHOLD)
@@ -86,6 +87,13 @@ struct cpu *intel_enter(struct intel *intel, unsigned index)
             cpu->asserted |= !cpu->masked;
         }
     return cpu;
+}
+
+/* r 3: a counter gets its slot after the record, so where that value is seen, the record is. */
+void intel_see(struct intel *intel, unsigned index, unsigned counter)
+{
+    if (counter < COUNTERS && (intel->cpu[index].pebs.loaded & counter_bit(counter)))
+        intel_land(intel, index);
 }
 
 /*
@@ -135,8 +143,10 @@ static void record(struct intel *intel, unsigned index, struct hardware_record t
         cpu->status &= ~(truth.counters & ~cpu->pebs.instead);                      /* m 5 */
         for (unsigned counter = 0; counter < COUNTERS && !truth.dropped; counter++) /* r 3; m 5: a store loads it */
             if ((truth.counters & counter_bit(counter)) &&
-                pebs_slot(&kind, &cpu->pebs, index, counter_bit(counter), &cpu->value[counter]))
+                pebs_slot(&kind, &cpu->pebs, index, counter_bit(counter), &cpu->value[counter])) {
                 cpu->value[counter] &= width_mask(intel);
+                cpu->pebs.loaded |= cpu->value[counter] > 1 ? counter_bit(counter) : 0;
+            }
     }
     if (!cpu->pebs.due)
         intel_land(intel, index);

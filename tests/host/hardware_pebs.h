@@ -15,6 +15,7 @@ struct pebs {
     uint64_t armed;                    /* counters that have overflowed, whose next event is recorded */
     uint64_t ordinal[HARDWARE_EVENTS]; /* events of each kind on this CPU */
     uint64_t whose;                    /* the counters of the last record */
+    uint64_t loaded;                   /* counters that the record in flight has loaded with more than their events */
     uint64_t instead;                  /* status bits that stand for bit 62 until they are acknowledged */
     uint8_t due;                       /* calls until the record in flight is in memory; 0: none is in flight */
     uint16_t bytes;                    /* of the record in flight */
