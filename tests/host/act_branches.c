@@ -48,6 +48,7 @@ static void begin(struct lots *lots, bool lends)
     struct upmu_branch_facts facts = facts_here();
     struct upmu_branch_filter filter = {.record = lends ? 0 : draw_record(lots, facts.record)};
     bool owned = branches->owner != BRANCHES_FREE;
+    uint64_t taken = branches->taken;
     struct upmu_why why;
     enum upmu_status status;
 
@@ -64,6 +65,7 @@ static void begin(struct lots *lots, bool lends)
         branches->owner = lends ? BRANCHES_LENT : BRANCHES_STARTED;
         branches->record = filter.record;
         branches->held = false;
+        branches->since = taken;
         branches->faults = host.verdict->figures.faults;
     }
     branches->busy = false;
@@ -157,6 +159,7 @@ static void freeze(bool freezes)
     status = freezes ? HOST_CALL(upmu_branches_freeze(here()->cpu)) : HOST_CALL(upmu_branches_resume(here()->cpu));
     here()->irq_off = irq_off;
     branches->freezes += freezes && status == UPMU_OK;
+    branches->frozen_ns = host.now_ns;
     if (freezes ? status == UPMU_OK : status != UPMU_ERR_PORT)
         branches->frozen = freezes || before != branches->freezes;
     branches->busy = busy;

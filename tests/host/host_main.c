@@ -194,10 +194,10 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
         N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed), N(batch_stalled), N(batch_unawaited));
     printf(
         "    %llu schedules of sessions with branches; %llu branches recorded or not, %llu reads judged, %llu samples "
-        "with branches (%llu as their record has them) and %llu without, %llu branches shown; %llu times a stack stood "
-        "though nothing was to come, %llu samples of an interrupt that came after the stack was cleared\n",
+        "with branches (%llu as their record has them) and %llu without, %llu branches shown, %llu samples of an "
+        "interrupt that came after the stack was cleared\n",
         N(branch_sessions), N(branches), N(branch_reads), N(branch_samples), N(branch_stored), N(branch_without),
-        N(branches_shown), N(branch_held), N(branch_late));
+        N(branches_shown), N(branch_late));
 #undef N
 }
 

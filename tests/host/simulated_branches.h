@@ -32,6 +32,7 @@ struct branch_moment {
     uint64_t number; /* of its kind on its CPU, from 1 on */
     uint64_t time_ns;
     uint64_t lost_ns; /* when it was cleared, or the host froze it, after that; 0: not yet */
+    uint64_t on_ns;   /* when it recorded again; 0: not yet */
     bool by_hardware; /* an interrupt's freeze */
     bool handler;     /* in a handler */
     uint8_t thread;
@@ -46,6 +47,9 @@ struct host_branches {
     bool busy;        /* a call is changing this */
     bool frozen;      /* by the host ... */
     unsigned freezes; /* ... so often, handlers of its own included */
+    uint64_t taken;   /* number of the last branch */
+    uint64_t since;   /* ... before the host's start */
+    uint64_t frozen_ns; /* the last time that the host froze it, or let it go on */
     unsigned reads;   /* under way: no handler clears the stack by a resume */
     bool held;        /* by the hardware */
     uint64_t faults;  /* before the start */
