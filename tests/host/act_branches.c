@@ -36,7 +36,7 @@ static void check_facts(struct upmu_branch_facts facts)
         rules_fail(RULE_STATUS, "upmu_branches_facts: %u entries of %u", facts.depth, depth);
 }
 
-/* Did firmware, or who was here before, leave bits that a start must respect? */
+/* Did firmware, or an earlier owner, leave bits that a start must respect? */
 static bool may_be_taken(void)
 {
     return here()->left || host.setting.leavings || host.verdict->figures.faults;

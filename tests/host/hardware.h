@@ -77,7 +77,7 @@ struct hardware_branch {
     uint16_t cycles;
 };
 
-/* Who looks at branch stacks. */
+/* What a branch stack tells of itself. */
 struct hardware_trace {
     void (*taken)(const struct hardware_branch *branch);
     void (*stopped)(unsigned cpu, bool by_hardware); /* it records no more: an interrupt's freeze, or a write */
@@ -196,7 +196,7 @@ struct hardware_family {
     /* Samples of instructions that a unit (0: fetch, 1: op) has completed since power-on; NULL: there is none. */
     uint64_t (*samples)(void *hardware, unsigned cpu, unsigned unit);
 
-    /* Branches that no counter need count: those of code around the registers.  NULL: the family has no branch stack. */
+    /* Branches that no counter counts: those of code around the registers.  NULL: the family has no branch stack. */
     void (*branch)(void *hardware, unsigned cpu, bool user, unsigned count);
     /* Entries of the CPU's branch stack; 0: there is none. */
     unsigned (*depth)(const void *hardware);

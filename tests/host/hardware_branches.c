@@ -62,7 +62,7 @@ static uint64_t bits_of(const struct hardware_branch *branch)
     return BIT(place[branch->kind]) | (branch->to_user ? 2 : 1);
 }
 
-/* registers: architectural, 1 is to record: 1 CPL 0, 2 CPL > 0, 16 Jcc, 17 rel jmp, 18 ind jmp, 19, 20 calls, 21, 22. */
+/* registers: 1 is to record: 1 CPL 0, 2 CPL > 0, 16 Jcc, 17 rel jmp, 18 ind jmp, 19, 20 calls, 21, 22. */
 uint64_t branches_sorted_out(const struct branches_kind *kind, const struct branches *branches)
 {
     static const uint8_t place[9] = {1, 2, 16, 19, 20, 21, 18, 17, 22};

@@ -447,7 +447,7 @@ static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t sublea
         {7, 1, v6 ? BIT(8) : 0, 0, 0, 0},
         {0xA, 0, part->leaf_a[0], part->leaf_a[1], part->leaf_a[2], part->leaf_a[3]},
         {0x1A, 0, part->core_type, 0, 0, 0},
-        /* models: depth 32; filters of rings and kinds; mispredictions, cycles, types (the last two: SDM, knowledge). */
+        /* models: depth 32; filters of rings and kinds; mispredictions, cycles, types (two: knowledge). */
         {0x1C, 0, arch ? 0x8 : 0, arch ? 3 : 0, arch ? 7 : 0, 0},
         {0x23, 0, part->leaf_23[0], part->leaf_23[1], part->leaf_23[2], 0},
         {0x23, 1, v6 ? part->general : 0, v6 ? part->fixed : 0, 0, 0},

@@ -57,7 +57,7 @@ static bool has_kind(uint32_t record, enum hardware_branch_kind kind)
     return !kinds || (kinds & UPMU_BRANCH_ANY) || (kinds & bits[kind]);
 }
 
-/* What a session may see: of one that hides the kernel branches of user mode, or none if it wants the kernel's alone. */
+/* What a session may see: where it hides the kernel, user mode or nothing. */
 uint32_t branches_wanted(const struct host_session *session)
 {
     if (!session->hides || !session->branches)
