@@ -75,7 +75,9 @@ static uint64_t draw_period(struct lots *lots)
     case 1:
         return UINT64_C(1) << (24u + lots_below(lots, 24));
     default:
-        return 128u + lots_size(lots, setting_has(&host.setting, THEME_SHORT) || precise_is_on() ? 11 : 16);
+        return 128u + lots_size(lots, setting_has(&host.setting, THEME_SHORT) || precise_is_on() || branches_are_on()
+                                          ? 11
+                                          : 16);
     }
 }
 
@@ -129,6 +131,7 @@ static void add_event(struct host_session *session, struct host_set *set, struct
         event->sampling.period = set->set->tally[set->events].period;
         session->masks |= (event->sampling.flags & UPMU_SAMPLING_NOTIFY) != 0;
         session->precise |= event->level != 0;
+        session->batches_there |= event->batch;
         if (event->level) /* docs/PRECISE.md: it counts in the host alone. */
             session->world = UPMU_WORLD_HOST;
         set->events++;
@@ -186,6 +189,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
     if (session->sampling && !lots_one_in(lots, 6)) {
         session->ring_bytes = 512u + 64u * lots_below(lots, setting_has(&host.setting, THEME_MASKS) ? 4 : 112);
         session->ring_bytes += session->precise ? 1024u : 0; /* (More than two of the largest record.) */
+        session->ring_bytes += branches_are_on() ? 4096u : 0;
         session->ring = arena_take(session->ring_bytes, "ring");
         rules_status("upmu_session_ring",
                      HOST_CALL(upmu_session_ring(session->session, session->ring, session->ring_bytes)), "");
@@ -343,7 +347,8 @@ bool act_attach(struct host_session *session, uint8_t where, bool to_thread)
     else if (host.cpu[cpu].cpu && !host.cpu[cpu].unreachable)
         status = HOST_CALL(upmu_session_attach_cpu(session->session, host.cpu[cpu].cpu));
     rules_status("attach", status, "DOES_NOT_FIT TOO_HARD STATE WRONG_PMU NO_PMU WRONG_CPU BUSY PORT HOOK_MISSING");
-    if (status == UPMU_ERR_HOOK_MISSING && !session->precise)
+    session->attached += status == UPMU_OK;
+    if (status == UPMU_ERR_HOOK_MISSING && !session->precise && !session->branches)
         rules_fail(RULE_STATUS, "attach: %s", upmu_status_text(status));
     if (status != UPMU_OK)
         session->target = TARGET_NONE;
@@ -357,6 +362,8 @@ void act_first_start(struct host_session *session)
         return;
     session->since_ns = host.now_ns;
     host.verdict->figures.precise_sessions += session->precise;
+    host.verdict->figures.batch_sessions += session->batches_there;
+    host.verdict->figures.branch_sessions += session->branches != 0;
     for (unsigned k = 0; k < session->sets; k++)
         for (unsigned i = 0; i < session->set[k].events; i++)
             if (!session->set[k].event[i].since_ns)
@@ -391,8 +398,10 @@ void act_create(const struct step *step, struct lots *lots)
         rules_status("upmu_session_world",
                      HOST_CALL(upmu_session_world(session->session, (enum upmu_world)session->world)), "");
     }
-    session->sampling = !session->type && !host.setting.quiet_sessions &&
-                        (lots_below(lots, 2) || (precise_is_on() && lots_below(lots, 2)));
+    act_precise_begin(session);
+    session->sampling =
+        !session->type && (!host.setting.quiet_sessions || act_precise_samples_alone(session)) &&
+        (lots_below(lots, 2) || (precise_is_on() && lots_below(lots, 2)) || (branches_are_on() && lots_below(lots, 2)));
     add_sets(session, lots);
     if (session->sampling && lots_one_in(lots, 4))
         add_queue(session, lots);
@@ -402,7 +411,8 @@ void act_create(const struct step *step, struct lots *lots)
     for (unsigned i = session->sampling = 0; i < session->set[0].events; i++)
         session->sampling += session->set[0].event[i].sampling.period != 0;
     add_memory(session, lots);
-    session->hides = session->precise && lots_one_in(lots, 4);
+    act_branches_session(session);
+    session->hides = (session->precise || session->branches) && lots_one_in(lots, 4);
     if (session->hides)
         HOST_DO(upmu_session_hide_kernel(session->session, true));
     session->shares = lots_one_in(lots, 3);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <upmu/session.h>
+
 #include "tests/host/simulated.h"
 
 #define LINEAR UINT64_C(0xfffffe0000000000)
@@ -116,6 +118,8 @@ static void lend(struct lots *lots)
     enum upmu_status status;
 
     at->bytes = 4096u * (lots_below(lots, 2) ? 1u : 1u + lots_below(lots, 4));
+    if (branches_are_on() && lendings % 4u) /* (So much is needed for records with branches.) */
+        at->bytes = 16384;
     at->area = arena_take(UPMU_RECORD_AREA_BYTES, "area");
     at->records = arena_take(at->bytes, "records");
     at->linear = LINEAR + ++lendings * STEP_OF_LINEAR;
@@ -134,7 +138,7 @@ static void lend(struct lots *lots)
     status = HOST_CALL(upmu_cpu_use_records(here()->cpu, &memory, &why));
     at->giving = false;
     self->stay--;
-    TRACE("memory for records is lent: %s %s", upmu_status_text(status), status == UPMU_OK ? "" : why.word);
+    TRACE("memory for records is lent: %u %s", (unsigned)status, status == UPMU_OK ? "" : why.word);
     rules_status("upmu_cpu_use_records", status,
                  wrong || at->bytes > 4096 ? "INVALID UNSUPPORTED STATE PORT BUSY" : "UNSUPPORTED STATE PORT BUSY");
     if (status == UPMU_ERR_UNSUPPORTED && !may_refuse() && !host.verdict->figures.faults)
@@ -224,17 +228,23 @@ static const struct {
 };
 enum { PRECISE_DISTRIBUTION = 3, FIXED_INSTRUCTIONS };
 
-void act_precise_draw(struct host_session *session, struct host_event *event, struct lots *lots, char *text,
-                      size_t size)
+void act_precise_begin(struct host_session *session)
+{
+    struct lots lots = {(host.setting.seed + 1u) * UINT64_C(0xda942042e4dd58b5) ^ session->serial};
+
+    session->batches = precise_is_on() && host.setting.batches && lots_below(&lots, 3);
+}
+
+bool act_precise_samples_alone(const struct host_session *session)
+{
+    return session->batches && host.setting.no_rearm;
+}
+
+static void draw_level(struct host_event *event, struct lots *lots, char *text, size_t size)
 {
     const char *rings = event->user ? event->kernel ? "" : ":u" : ":k";
-    unsigned at, level, format;
+    unsigned at = lots_below(lots, 3), level = 1u + lots_below(lots, 3), format = precise_format();
 
-    if (!precise_is_on() || session->type || !session->sampling || !event->sampling.period || lots_one_in(lots, 4))
-        return;
-    at = lots_below(lots, 3);
-    level = 1u + lots_below(lots, 3);
-    format = precise_format();
     if (level == 3)
         at = format >= 4 ? lots_below(lots, 2) * FIXED_INSTRUCTIONS : PRECISE_DISTRIBUTION;
     else if (format < 2)
@@ -251,4 +261,53 @@ void act_precise_draw(struct host_session *session, struct host_event *event, st
     if (lots_below(lots, 2))
         event->sampling.flags |= UPMU_SAMPLING_PARTS((uint32_t)lots_draw(lots) & UPMU_RECORD_PARTS);
     (void)snprintf(text, size, "%s:precise=%u%s", codes[at].text, level, rings);
+}
+
+/* Is an event of its set precise already?  A batch is the only one. */
+static bool set_is_precise(const struct host_session *session, const struct host_event *event)
+{
+    bool found = false;
+
+    for (unsigned k = 0; k < session->sets; k++)
+        for (unsigned i = 0; i < session->set[k].events && event == &session->set[k].event[session->set[k].events]; i++)
+            found |= session->set[k].event[i].level != 0;
+    return found;
+}
+
+/* What a batch may not have (precise.h, UPMU_SAMPLING_BATCH) is left out, but now and then. */
+static void make_batch(const struct host_session *session, struct host_event *event)
+{
+    struct upmu_sampling *sampling = &event->sampling;
+    struct lots lots = {(host.setting.seed + 2u) * UINT64_C(0xda942042e4dd58b5) ^ sampling->period << 8 ^
+                        session->serial};
+
+    event->batch = true;
+    sampling->flags |= UPMU_SAMPLING_BATCH;
+    if (lots_below(&lots, 2))
+        sampling->period = 2u + lots_below(&lots, 300);
+    if (lots_one_in(&lots, 20))
+        return;
+    sampling->flags &= ~(uint32_t)UPMU_SAMPLING_NOTIFY;
+    sampling->random_mask = sampling->frequency = sampling->switch_after = 0;
+    sampling->long_period = 0;
+    event->regular = true;
+}
+
+void act_precise_draw(struct host_session *session, struct host_event *event, struct lots *lots, char *text,
+                      size_t size)
+{
+    bool precise = precise_is_on() && !session->type && session->sampling && event->sampling.period &&
+                   !lots_one_in(lots, 4) && !(session->batches && set_is_precise(session, event));
+
+    if (precise)
+        draw_level(event, lots, text, size);
+    if (session->batches)
+        event->sampling.values = 0;
+    if (session->batches && event->level)
+        make_batch(session, event);
+    if (act_precise_samples_alone(session) && !event->batch) { /* (Without interrupts nothing else samples.) */
+        memset(&event->sampling, 0, sizeof event->sampling);
+        event->regular = false;
+        event->level = 0;
+    }
 }

@@ -18,7 +18,7 @@ uint64_t host_user_rdpmc(uint32_t index);
 
 static const char *start_answers(const struct host_session *session)
 {
-    return session->precise ? PRECISE_ANSWERS : START_ANSWERS;
+    return session->precise || session->branches ? PRECISE_ANSWERS : START_ANSWERS;
 }
 
 static void start(struct host_session *session)

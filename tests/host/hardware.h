@@ -40,6 +40,7 @@ struct hardware_record {
     uint64_t named;    /* counters that the record names */
     uint64_t reduced;  /* of these, counters that the event itself made overflow; the others: the event before */
     bool registers;    /* it has them */
+    bool branches;     /* ... and the branch stack */
     bool dropped;      /* the buffer was full: nothing is stored */
     uint64_t instruction, next; /* the sampled one, and the one after it */
     uint64_t address, source, weight, transaction;
@@ -52,6 +53,41 @@ struct hardware_memory {
     bool (*access)(unsigned cpu, uint64_t linear, void *bytes, size_t size, bool is_write);
     void (*recorded)(const struct hardware_record *record);
 };
+
+enum hardware_branch_kind {
+    HARDWARE_CONDITIONAL,
+    HARDWARE_CALL,
+    HARDWARE_INDIRECT_CALL,
+    HARDWARE_RETURN,
+    HARDWARE_INDIRECT_JUMP,
+    HARDWARE_JUMP,
+    HARDWARE_FAR
+};
+
+/* The truth of a branch that was taken. */
+struct hardware_branch {
+    uint8_t cpu;
+    bool from_user, to_user;
+    uint64_t number; /* of all branches of its CPU that were taken */
+    bool on;         /* the stack was enabled and not frozen */
+    bool recorded;   /* ... and did not sort it out */
+    uint64_t from, to;
+    enum hardware_branch_kind kind;
+    bool mispredicted, in_transaction;
+    uint16_t cycles;
+};
+
+/* What a branch stack tells of itself. */
+struct hardware_trace {
+    void (*taken)(const struct hardware_branch *branch);
+    void (*stopped)(unsigned cpu, bool by_hardware); /* it records no more: an interrupt's freeze, or a write */
+    void (*cleared)(unsigned cpu);                   /* an entry is written */
+};
+
+/* Fill in what follows from CPU, rings and number. */
+void hardware_branch_fill(struct hardware_branch *branch);
+/* A branch by its source; the ring of its target is not known.  False: there is no such instruction. */
+bool hardware_branch_find(uint64_t from, struct hardware_branch *out_branch);
 
 /* Fill in what follows from CPU, ring, event and number. */
 void hardware_record_fill(struct hardware_record *record);
@@ -66,7 +102,10 @@ struct hardware_options {
     bool hypervisor;     /* CPUID says that a hypervisor is there */
     bool own_interrupts; /* the host's own counters may interrupt: it has cleared what would freeze them at that */
     bool no_snapshots;   /* records of format 6 are of format 5 */
+    bool records_fit;    /* a record is stored only if it ends before the maximum of the buffer */
     const struct hardware_memory *memory; /* for precise records; NULL: none, and a record that is stored is damage */
+    const struct hardware_trace *trace;   /* of branches; NULL: there are no branch stacks */
+    bool no_freeze;                       /* AMD: an interrupt cannot freeze the stack (and no counters) */
 };
 
 struct hardware_model {
@@ -156,6 +195,11 @@ struct hardware_family {
 
     /* Samples of instructions that a unit (0: fetch, 1: op) has completed since power-on; NULL: there is none. */
     uint64_t (*samples)(void *hardware, unsigned cpu, unsigned unit);
+
+    /* Branches that no counter counts: those of code around the registers.  NULL: the family has no branch stack. */
+    void (*branch)(void *hardware, unsigned cpu, bool user, unsigned count);
+    /* Entries of the CPU's branch stack; 0: there is none. */
+    unsigned (*depth)(const void *hardware);
 };
 
 extern const struct hardware_family hardware_intel;    /* architectural versions 1 to 6 */

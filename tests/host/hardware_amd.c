@@ -2,10 +2,10 @@
 /*
  * AMD's counters for the simulated host: K7, K8, families 10h, 15h, 16h, Zen, PerfMonV2, IBS, Hygon.
  * From facts/amd alone.  Where a rule was read: M3 is section 3 of amd_mock_semantics.md, A8.1 section 8.1 of
- * amd.md, P4 item 4 of pitfalls.md, "msrs" the register's row in amd_msrs.csv.  Left out, and absent in CPUID:
- * L2I, L3, NB, DF and UMC counters, branch records.
+ * amd.md, P4 item 4 of pitfalls.md, "msrs" the register's row in amd_msrs.csv, "branch" facts/precise/amd_branch.tsv.
+ * Left out, and absent in CPUID: L2I, L3, NB, DF and UMC counters, BRS.
  */
-#include "tests/host/hardware.h"
+#include "tests/host/hardware_branches.h"
 
 #include <string.h>
 
@@ -25,6 +25,7 @@
 #define HOST_GUEST (BIT(40) | BIT(41))
 #define FROZEN BIT(59)     /* A9: status */
 #define FREEZE_PMC BIT(12) /* A9: DebugCtl */
+#define STACK_FROZEN BIT(58) /* branch: status */
 #define DISPATCHED BIT(19) /* msrs: C0011033 */
 #define OP_COUNT UINT64_C(0x7ffffff)
 #define OP_MAXIMUM_HIGH UINT64_C(0x7f00000)
@@ -114,9 +115,13 @@ struct machine {
             bool on, gate;
         } watchdog[CORE];
         bool masked; /* LVTPC, until the host has set it up (A14.5) */
+        struct branches branches;
     } cpu[HARDWARE_CPUS];
     uint64_t node[HARDWARE_CPUS][CORE]; /* values of counters that count northbridge events */
 };
+
+/* lbr_models.tsv: Zen 4 on, 16 entries. */
+static const struct branches_kind stack = {16, BRANCHES_AMD, 0xc0010300, 0xc0010301, 0, 0xc000010e};
 
 static uint64_t draw(struct machine *m)
 {
@@ -201,10 +206,70 @@ static void raise(struct machine *m, unsigned cpu, unsigned source)
         m->cpu[cpu].due[source] = m->calls + draw(m) % (m->options.late + 1u);
 }
 
+/* ---- branches ---- */
+
+static bool has_stack(const struct machine *m)
+{
+    return m->options.trace && has(m, V2);
+}
+
+static bool stack_is_on(const struct machine *m, unsigned cpu)
+{
+    return has_stack(m) && (m->cpu[cpu].branches.control & BIT(6)) && !(m->cpu[cpu].status & STACK_FROZEN);
+}
+
+/* After a write that may have stopped it. */
+static void tell_stop(const struct machine *m, unsigned cpu, bool was)
+{
+    if (was && !stack_is_on(m, cpu))
+        m->options.trace->stopped(cpu, false);
+}
+
+static void amd_branches(struct machine *m, unsigned cpu, bool user, uint64_t count)
+{
+    struct branches *branches = &m->cpu[cpu].branches;
+    struct branches_state state = {cpu, stack_is_on(m, cpu), branches_sorted_out(&stack, branches)};
+    if (has_stack(m))
+        branches_take(&stack, branches, &state, user, count, m->options.trace);
+}
+
+static void amd_branch(void *hardware, unsigned cpu, bool user, unsigned count)
+{
+    amd_branches(hardware, cpu, user, count);
+}
+
+static unsigned amd_depth(const void *hardware)
+{
+    return has_stack(hardware) ? stack.depth : 0;
+}
+
+static enum branches_access access_stack(struct machine *m, unsigned cpu, uint32_t msr, bool is_write, uint64_t *value)
+{
+    struct branches *branches = &m->cpu[cpu].branches;
+    bool was = stack_is_on(m, cpu);
+    enum branches_access access;
+    if (!has_stack(m))
+        return BRANCHES_NO_REGISTER;
+    if (msr == stack.select) { /* branch: 8:0 */
+        if (is_write && (*value & ~UINT64_C(0x1ff)))
+            return BRANCHES_REFUSED;
+        if (is_write)
+            branches->select = *value;
+        else
+            *value = branches->select;
+        return BRANCHES_DONE;
+    }
+    access = branches_access(&stack, branches, msr, is_write, value);
+    if (access == BRANCHES_CLEARED)
+        m->options.trace->cleared(cpu);
+    tell_stop(m, cpu, was);
+    return access;
+}
+
 static void add(struct machine *m, unsigned cpu, unsigned i, uint64_t count)
 {
     struct cpu *c = &m->cpu[cpu];
-    uint64_t sum = *value_of(m, cpu, i) + count;
+    uint64_t sum = *value_of(m, cpu, i) + count, status = c->status;
     *value_of(m, cpu, i) = sum & VALUE; /* M4: wraps and goes on */
     if (!(sum >> WIDTH))
         return;
@@ -214,6 +279,10 @@ static void add(struct machine *m, unsigned cpu, unsigned i, uint64_t count)
         raise(m, cpu, i);
     if (has(m, V2) && (c->select[i] & INT) && (c->debug & FREEZE_PMC))
         c->status |= FROZEN; /* M5: at an overflow that raises a PMI */
+    if (has_stack(m) && (c->select[i] & INT) && (c->debug & BIT(11)))
+        c->status |= STACK_FROZEN;
+    if (c->status & ~status & STACK_FROZEN)
+        m->options.trace->stopped(cpu, true);
 }
 
 /* Up to the next overflow, which may freeze the counters, then the rest. */
@@ -228,6 +297,8 @@ static void count_core(struct machine *m, unsigned cpu, const struct encoding *e
                 counting |= 1u << i;
                 part = room < part ? room : part;
             }
+        if (event == &common[HARDWARE_BRANCHES])
+            amd_branches(m, cpu, user, part);
         for (unsigned i = 0; i < counters_of(m); i++)
             if (counting >> i & 1) /* M3: EDGE counts rises; a burst rises once */
                 add(m, cpu, i, !(m->cpu[cpu].select[i] & EDGE) ? part : first ? 1 : 0);
@@ -351,7 +422,9 @@ static struct place find(struct machine *m, unsigned cpu, uint32_t msr)
                                                   : SET,
                               0, &c->control, COUNTERS_V2};
     if (msr == 0x1d9)
-        return (struct place){PLAIN, 0, &c->debug, has(m, V2) ? FREEZE_PMC | BIT(11) : 0}; /* A9: only with freeze */
+        return (struct place){PLAIN, 0, &c->debug,
+                              has(m, V2) && !m->options.no_freeze ? FREEZE_PMC | BIT(11)
+                                                                  : 0}; /* A9: only with freeze */
     return find_ibs(m, cpu, msr);
 }
 
@@ -361,6 +434,9 @@ static bool amd_rdmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t *out_
     struct place place = find(m, cpu, msr);
     m->calls++;
     *out_value = 0; /* M5: clear and set read 0 */
+    enum branches_access access = access_stack(m, cpu, msr, false, out_value);
+    if (access != BRANCHES_NO_REGISTER)
+        return access != BRANCHES_REFUSED;
     if (place.kind == COUNTER)
         *out_value = *value_of(m, cpu, place.i);
     else if (place.kind == SELECT)
@@ -394,7 +470,11 @@ static bool amd_wrmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t value
 {
     struct machine *m = hardware;
     struct place place = find(m, cpu, msr);
+    bool was = stack_is_on(m, cpu);
     m->calls++;
+    enum branches_access access = access_stack(m, cpu, msr, true, &value);
+    if (access != BRANCHES_NO_REGISTER)
+        return access != BRANCHES_REFUSED;
     if (place.kind == COUNTER)
         *value_of(m, cpu, place.i) = value & VALUE; /* M4 */
     else if (place.kind == SELECT)
@@ -407,6 +487,7 @@ static bool amd_wrmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t value
         m->cpu[cpu].status |= value & STATUS_BITS; /* M5: raises no PMI */
     else if (place.kind == PLAIN)
         *place.where = value & place.bits;
+    tell_stop(m, cpu, was);
     return place.kind != ABSENT && place.kind != READ_ONLY; /* M5: a write of the status is ignored */
 }
 
@@ -445,8 +526,9 @@ static void amd_cpuid(void *hardware, unsigned cpu, uint32_t leaf, uint32_t subl
     } else if (leaf == 0x8000001b) {
         out[0] = f->ibs;
     } else if (leaf == 0x80000022 && has(m, V2)) {
-        out[0] = 5; /* A1.2: PerfMonV2, freeze */
-        out[1] = CORE;
+        out[0] = m->options.no_freeze ? 1 : 5; /* A1.2: PerfMonV2, freeze */
+        out[0] |= has_stack(m) ? 2 : 0;
+        out[1] = CORE | (has_stack(m) ? stack.depth << 4 : 0);
     }
 }
 
@@ -496,7 +578,11 @@ static void amd_reset(void *hardware, unsigned cpu, bool shared)
 {
     struct machine *m = hardware;
     struct cpu *c = &m->cpu[cpu];
+    uint64_t taken = c->branches.taken;
     memset(c, 0, sizeof *c);
+    c->branches.taken = taken;
+    if (has_stack(m))
+        m->options.trace->cleared(cpu);
     for (unsigned i = 0; i < CORE; i++) {
         c->value[i] = m->options.garbage ? draw(m) & VALUE : 0; /* M4: undefined */
         if (shared)
@@ -535,6 +621,11 @@ static void amd_leave(void *hardware, unsigned cpu, uint64_t seed)
         c->control = draw(m) & COUNTERS_V2;
         c->status = draw(m) & draw(m) & STATUS_BITS;
         c->debug = draw(m) & (FREEZE_PMC | BIT(11));
+    }
+    if (has_stack(m)) {
+        branches_leave(&stack, &c->branches, seed);
+        c->debug &= m->options.no_freeze ? 0 : ~UINT64_C(0);
+        c->status &= m->options.no_freeze ? COUNTERS_V2 : ~UINT64_C(0);
     }
     for (unsigned unit = 0; m->features->ibs != 0 && unit < IBS; unit++)
         if (draw(m) % 2 == 0)
@@ -597,7 +688,7 @@ static const char *amd_damage(void *hardware)
 static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_register *out, unsigned room)
 {
     const struct machine *m = hardware;
-    struct hardware_register list[2 * CORE + 9];
+    struct hardware_register list[2 * CORE + 9 + 40];
     unsigned count = 0;
     (void)cpu;
     for (uint32_t i = 0; i < counters_of(m); i++) {
@@ -607,7 +698,8 @@ static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_regi
         list[count++] = (struct hardware_register){counter, VALUE, true, false};
     }
     if (has(m, V2)) {
-        list[count++] = (struct hardware_register){0x1d9, FREEZE_PMC | BIT(11), false, false};
+        list[count++] =
+            (struct hardware_register){0x1d9, m->options.no_freeze ? 0 : FREEZE_PMC | BIT(11), false, false};
         list[count++] = (struct hardware_register){0xc0000301, COUNTERS_V2, false, false};
         for (uint32_t i = 0; i < 4; i += i == 0 ? 2 : 1)
             list[count++] = (struct hardware_register){0xc0000300 + i, i == 0 ? 0 : STATUS_BITS, i == 0, false};
@@ -616,6 +708,8 @@ static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_regi
         list[count++] = (struct hardware_register){0xc0011030 + 3 * i, ibs_bits(m, i), true, false};
     for (uint32_t i = 0; can(m, 13) && i < IBS; i++)
         list[count++] = (struct hardware_register){0xc001103e + i, 1, false, false};
+    if (has_stack(m))
+        count += branches_registers(&stack, list + count, 40, false);
     count = count < room ? count : room;
     memcpy(out, list, count * sizeof *out);
     return count;
@@ -646,6 +740,8 @@ const struct hardware_family hardware_amd = {
     .watchdog_cycles = amd_watchdog_cycles,
     .watchdog_interrupt = amd_watchdog_interrupt,
     .samples = amd_samples,
+    .branch = amd_branch,
+    .depth = amd_depth,
     .damage = amd_damage,
     .registers = amd_registers,
     .specification = amd_specification,

@@ -3,8 +3,9 @@
  * Intel's architectural performance monitoring, versions 1 to 6, from facts/intel: "m 3" is
  * mock_semantics.md section 3, "c 3" intel_core.md section 3, "Q-A1" a row of intel_quirks.md.
  * CPUID is from intel_models.csv, masks of payloads from intel_constraints.csv (extra_reg).
- * Counters at work are in hardware_intel_events.c, precise records in hardware_pebs.c; "r" is facts/precise/rules.md.
- * Not here: LBR, BTS, slots and metrics that move, transactions, inexact counts.
+ * Counters at work are in hardware_intel_events.c, precise records in hardware_pebs.c, branch stacks in
+ * hardware_branches.c; "r" is facts/precise/rules.md, "models" lbr_models.tsv there.
+ * Not here: BTS, slots and metrics that move, transactions, inexact counts.
  */
 #include "tests/host/hardware_intel.h"
 
@@ -36,6 +37,17 @@ static const struct part parts[] = {
      {0x800FF3FFFFFFFFFF, 0xFF3FFFFFFFFFF}, 0, 0x20000003, {0xF, 3, 8, 0x1F7F}, 0x3000000FC},
 };
 /* clang-format on */
+
+/* models: of each part; format 2 is that of most Core 2 and Bonnell. */
+static const struct branches_kind stacks[] = {
+    {4, BRANCHES_PLAIN, 0x40, 0x60, 0, 0},           {4, BRANCHES_PLAIN, 0x40, 0x60, 0, 0},
+    {4, BRANCHES_PLAIN, 0x40, 0x60, 0, 0},           {8, BRANCHES_PLAIN, 0x40, 0x60, 0, 0},
+    {16, BRANCHES_MISSED, 0x680, 0x6C0, 0, 0x1C8},   {16, BRANCHES_MISSED, 0x680, 0x6C0, 0, 0x1C8},
+    {16, BRANCHES_MISSED, 0x680, 0x6C0, 0, 0x1C8},   {16, BRANCHES_TSX, 0x680, 0x6C0, 0, 0x1C8},
+    {32, BRANCHES_INFO, 0x680, 0x6C0, 0xDC0, 0x1C8}, {32, BRANCHES_INFO, 0x680, 0x6C0, 0xDC0, 0x1C8},
+    {32, BRANCHES_INFO, 0x680, 0x6C0, 0xDC0, 0x1C8}, {32, BRANCHES_ARCH, 0x1500, 0x1600, 0x1200, 0},
+    {32, BRANCHES_ARCH, 0x1500, 0x1600, 0x1200, 0},
+};
 
 /* One of each part. */
 static const struct hardware_model models[] = {
@@ -129,7 +141,7 @@ static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
         [ALIAS_SELECT] = counter ? select : 0,
         [CAUSE] = reload,
         [REFILL] = reload ? 0xFFFFFFFF : 0,
-        [CAPABILITIES] = part->capabilities,
+        [CAPABILITIES] = intel->capabilities,
         [CONTROL] = control,
         [FLAGS] = status,
         [ENABLE] = all | metrics, /* c 5 */
@@ -144,7 +156,8 @@ static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
         [RESPONSE] = part->response[n & 1],
         [METRICS] = metrics ? ~UINT64_C(0) : 0,
         [ABORT] = (part->flags & TFA) ? 1 : 0,
-        [DEBUGCTL] = 0x7C3 | (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2) |
+        [DEBUGCTL] = (intel->stack && intel->stack->format == BRANCHES_ARCH ? 0x7C2 : 0x7C3) |
+                     (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2) |
                      ((part->flags & TRANSACTIONS) ? BIT(15) : 0), /* c 6, m 3 */
         [SNOOPING] = (part->flags & SNOOP) ? ~UINT64_C(0) : 0,
         [MISC] = ~UINT64_C(0),
@@ -174,6 +187,40 @@ static const struct row *find(const struct intel *intel, uint32_t msr, unsigned 
     return NULL;
 }
 
+/* c 17, models: hyper-threads of Nehalem and Westmere share the filter of branches, too. */
+uint64_t *intel_select_of(struct intel *intel, unsigned index)
+{
+    for (unsigned i = 0; (intel->part->flags & SHARED) && i < index; i++)
+        if (intel->model->core[i] == intel->model->core[index])
+            index = i;
+    return &intel->cpu[index].branches.select;
+}
+
+static enum branches_access access_stack(struct intel *intel, unsigned index, uint32_t msr, bool is_write,
+                                         uint64_t *value)
+{
+    struct cpu *cpu = &intel->cpu[index];
+    bool was = intel_stack_is_on(intel, cpu);
+    enum branches_access access;
+    if (!intel->stack)
+        return BRANCHES_NO_REGISTER;
+    if (intel->stack->select && msr == intel->stack->select) {
+        if (is_write && (*value & ~UINT64_C(0x3FF))) /* registers, row 1C8 */
+            return BRANCHES_REFUSED;
+        if (is_write)
+            *intel_select_of(intel, index) = *value;
+        else
+            *value = *intel_select_of(intel, index);
+        return BRANCHES_DONE;
+    }
+    access = branches_access(intel->stack, &cpu->branches, msr, is_write, value);
+    if (access == BRANCHES_CLEARED)
+        intel->options.trace->cleared(index);
+    if (was && !intel_stack_is_on(intel, cpu))
+        intel->options.trace->stopped(index, false);
+    return access;
+}
+
 static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     struct intel *intel = hardware;
@@ -181,8 +228,13 @@ static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t
     unsigned n;
     uint64_t mask, used = 0, interrupts = cpu->pebs.enable;
     const struct row *row = find(intel, msr, &n, &mask);
+    enum branches_access access = access_stack(intel, index, msr, false, out_value);
+    if (access != BRANCHES_NO_REGISTER)
+        return access != BRANCHES_REFUSED;
     if (!row)
         return false;
+    if (row->kind <= ALIAS)
+        intel_see(intel, index, row->first + n);
     *out_value = *place_of(intel, index, row, n);
     if (row->kind == CLEAR || row->kind == SET)
         *out_value = 0; /* m 12 */
@@ -225,7 +277,11 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
     unsigned n;
     uint64_t mask;
     const struct row *row = find(intel, msr, &n, &mask);
+    bool was = intel_stack_is_on(intel, cpu);
     intel_land(intel, index);
+    enum branches_access access = access_stack(intel, index, msr, true, &value);
+    if (access != BRANCHES_NO_REGISTER)
+        return access != BRANCHES_REFUSED;
     if (!row || (value & ~mask) || row->kind == CAPABILITIES || row->kind == FLAGS || row->kind == IN_USE)
         return false; /* m 3 */
     if (row->kind == DS_AREA && (uint64_t)((int64_t)(value << 16) >> 16) != value)
@@ -236,7 +292,7 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
         value = (value & ~UINT64_C(0x1880)) | (cpu->misc_enable & 0x1880);
     bool third = row->kind == CLEAR && (cpu->status & value & BIT(34));
     if (row->kind == CLEAR)
-        cpu->hidden &= ~value;
+        cpu->hidden &= ~value, cpu->pebs.instead &= ~value;
     if (row->kind == CLEAR) /* m 6 */
         value = cpu->status & ~value;
     if (row->kind == SET)
@@ -246,6 +302,8 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
     if (row->kind == ENABLE && value && is_too_long(intel, index))
         intel->damage = "GLOBAL_CTRL is written with a buffer of PEBS records beyond one page: the CPU hangs";
     *place_of(intel, index, row, n) = value;
+    if (was && !intel_stack_is_on(intel, cpu))
+        intel->options.trace->stopped(index, false);
     if (third && (intel->part->flags & STICKY) && intel->options.late && (mode(cpu, GENERAL + 2) & 8)) {
         cpu->repeated = !cpu->repeated && next_random(&intel->random) % 4 == 0;
         cpu->status |= cpu->repeated ? BIT(34) : 0; /* Q-B11: once more, though it was loaded again */
@@ -266,6 +324,7 @@ static bool read_counter(void *hardware, unsigned index, uint32_t selector, uint
     }
     if ((type != 0 && type != 0x4000) || n >= (type ? FIXED : GENERAL) || !exists(intel, counter))
         return false;
+    intel_see(intel, index, counter);
     *out_value = cpu->value[counter];
     return true;
 }
@@ -290,15 +349,20 @@ static void reset(void *hardware, unsigned index, bool shared)
     struct cpu *cpu = &intel->cpu[index];
     uint64_t first = cpu->response[0], second = cpu->response[1];
     struct pebs before = cpu->pebs;
+    struct branches stack = cpu->branches;
     *cpu = (struct cpu){.enable = intel->part->general,
-                        .capabilities = intel->part->capabilities,
+                        .capabilities = intel->capabilities,
                         .misc_enable = 0x80 | ((intel->part->flags & PEBS) ? 0 : 0x1800),
                         .masked = true}; /* m 2, c 1.1 */
     memcpy(cpu->pebs.ordinal, before.ordinal, sizeof before.ordinal);
+    cpu->branches.taken = stack.taken;
+    cpu->branches.depth = intel->stack ? intel->stack->depth : 0;
+    if (intel->stack)
+        intel->options.trace->cleared(index);
     if (intel->options.no_snapshots && intel->part->version >= 6)
         cpu->capabilities -= 0x100;
     if ((intel->part->flags & SHARED) && !shared)
-        cpu->response[0] = first, cpu->response[1] = second;
+        cpu->response[0] = first, cpu->response[1] = second, cpu->branches.select = stack.select;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
         if (intel->options.garbage && exists(intel, counter)) /* m 2: undefined by the text of 2016 */
             cpu->value[counter] = next_random(&intel->random) & width_mask(intel);
@@ -312,8 +376,14 @@ static void init(void *hardware, unsigned model, uint64_t seed, const struct har
     *intel =
         (struct intel){.part = &parts[model], .model = &models[model], .random = seed, .fixed = parts[model].fixed,
                        .full_at_maximum = seed * UINT64_C(0x9E3779B97F4A7C15) >> 40 & 1};
+    intel->capabilities = parts[model].capabilities;
     if (options)
         intel->options = *options;
+    intel->full_at_maximum &= !intel->options.records_fit;
+    if (intel->options.trace) {
+        intel->stack = &stacks[model];
+        intel->capabilities |= intel->stack->format == BRANCHES_PLAIN ? BRANCHES_PLAIN : 0;
+    }
     if (intel->options.hypervisor && parts[model].version < 5) /* Q-A1, Q-E6: there it is what CPUID says */
         intel->fixed &= (1u << (parts[model].leaf_a[3] & 31)) - 1;
     for (unsigned cpu = 0; cpu < models[model].cpus; cpu++)
@@ -337,6 +407,10 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
     }
     cpu->control &= ~(UINT64_C(0x44444444) | 0xFFFFFFFF00000000);
     cpu->debugctl &= intel->options.own_interrupts ? 0x801 : 0x1801;
+    if (intel->stack)
+        branches_leave(intel->stack, &cpu->branches, cpu->pebs.area);
+    if (intel->stack && intel->stack->format == BRANCHES_ARCH)
+        cpu->debugctl &= ~BIT(0);
     cpu->pebs.area = cpu->pebs.area >> 30 << 12; /* m 3: canonical */
     cpu->pebs.config &= 0xFF00000F;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
@@ -359,18 +433,22 @@ static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t sublea
     (void)index;
     bool v6 = part->version >= 6;
     uint32_t reload = (uint32_t)part->reload, reload_fixed = (uint32_t)(part->reload >> 32);
+    bool arch = intel->stack && intel->stack->format == BRANCHES_ARCH;
+    unsigned stepping = intel->stack && part->model == 0x1C ? 8 : 0; /* r, errata: Bonnell from stepping 10 on */
     uint32_t lines[][6] = {
         /* c 1.1, c 1.4, c 1.5 */
         {0, 0, v6 ? 0x23 : 0xD, 0x756E6547, 0x6C65746E, 0x49656E69},
-        {1, 0, (part->model & 0xF0u) << 12 | 0x600 | (part->model & 0xFu) << 4 | part->stepping, 0,
-         (part->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0) |
+        {1, 0, (part->model & 0xF0u) << 12 | 0x600 | (part->model & 0xFu) << 4 | (part->stepping | stepping), 0,
+         (intel->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0) |
              ((part->flags & PEBS) ? BIT(2) : 0), /* registers, row 600: DTES64 */
          0x220 | ((part->flags & PEBS) ? BIT(21) : 0)},
         {7, 0, v6, (part->flags & TRANSACTIONS) ? 0x810 : 0, 0,
-         ((part->flags & TFA) ? BIT(13) : 0) | (v6 ? BIT(15) : 0)},
+         ((part->flags & TFA) ? BIT(13) : 0) | (v6 ? BIT(15) : 0) | (arch ? BIT(19) : 0)},
         {7, 1, v6 ? BIT(8) : 0, 0, 0, 0},
         {0xA, 0, part->leaf_a[0], part->leaf_a[1], part->leaf_a[2], part->leaf_a[3]},
         {0x1A, 0, part->core_type, 0, 0, 0},
+        /* models: depth 32; filters of rings and kinds; mispredictions, cycles, types (two: knowledge). */
+        {0x1C, 0, arch ? 0x8 : 0, arch ? 3 : 0, arch ? 7 : 0, 0},
         {0x23, 0, part->leaf_23[0], part->leaf_23[1], part->leaf_23[2], 0},
         {0x23, 1, v6 ? part->general : 0, v6 ? part->fixed : 0, 0, 0},
         {0x23, 2, reload, reload_fixed, reload, reload_fixed},
@@ -467,13 +545,26 @@ static unsigned registers(void *hardware, unsigned index, struct hardware_regist
                 continue;
             it.counter = kind <= ALIAS || kind == FLAGS || kind == IN_USE || kind == METRICS;
             it.shared = kind == RESPONSE && (intel->part->flags & SHARED);
-            it.owned &= kind == DEBUGCTL ? 0x1800 : ~UINT64_C(0);
+            it.owned &= kind == DEBUGCTL ? intel->stack ? 0x1801 : 0x1800 : ~UINT64_C(0);
             bool records = (kind == DS_AREA || kind == PEBS_CONFIG) && !intel->options.memory;
             if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || records || kind == MISC)
                 it.owned = 0;
             out[found++] = it;
         }
+    if (intel->stack)
+        found += branches_registers(intel->stack, out + found, room - found, (intel->part->flags & SHARED) != 0);
     return found;
+}
+
+static void branch(void *hardware, unsigned index, bool user, unsigned count)
+{
+    intel_branch(hardware, index, user, count);
+}
+
+static unsigned depth(const void *hardware)
+{
+    const struct intel *intel = hardware;
+    return intel->stack ? intel->stack->depth : 0;
 }
 
 static const char *specification(void *hardware, enum hardware_event event)
@@ -519,4 +610,6 @@ const struct hardware_family hardware_intel = {
     specification,
     untold,
     NULL,
+    branch,
+    depth,
 };

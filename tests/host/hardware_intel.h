@@ -6,6 +6,7 @@
 #ifndef UPMU_TESTS_HOST_HARDWARE_INTEL_H
 #define UPMU_TESTS_HOST_HARDWARE_INTEL_H
 
+#include "tests/host/hardware_branches.h"
 #include "tests/host/hardware_pebs.h"
 
 #define GENERAL 10
@@ -33,6 +34,7 @@ struct cpu {
     uint8_t due[COUNTERS + 1];
     bool masked, asserted, repeated;
     struct pebs pebs;
+    struct branches branches;
 };
 
 struct intel {
@@ -42,6 +44,8 @@ struct intel {
     uint32_t fixed;
     uint64_t random;
     bool full_at_maximum; /* of a buffer of records */
+    const struct branches_kind *stack; /* NULL: none is looked at */
+    uint32_t capabilities;
     const char *damage;
     struct cpu cpu[HARDWARE_CPUS];
     struct watch {
@@ -90,6 +94,12 @@ void intel_raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counte
 struct pebs_kind intel_records(const struct intel *intel, const struct cpu *cpu);
 /* The record in flight is in memory. */
 void intel_land(struct intel *intel, unsigned index);
+/* A counter is read. */
+void intel_see(struct intel *intel, unsigned index, unsigned counter);
+/* Does the branch stack record? */
+uint64_t *intel_select_of(struct intel *intel, unsigned index);
+bool intel_stack_is_on(const struct intel *intel, const struct cpu *cpu);
+void intel_branch(void *hardware, unsigned index, bool user, uint64_t count);
 void intel_happen(void *hardware, unsigned index, enum hardware_event event, bool user, uint64_t count);
 
 #endif

@@ -17,16 +17,38 @@ void intel_raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counte
     cpu->late |= calls ? 1u << counter : 0;
 }
 
+/* models, registers: DEBUGCTL 0, or bit 0 of the architectural control; status 58 freezes (lbr). */
+bool intel_stack_is_on(const struct intel *intel, const struct cpu *cpu)
+{
+    bool enabled =
+        intel->stack && ((intel->stack->format == BRANCHES_ARCH ? cpu->branches.control : cpu->debugctl) & 1);
+    return enabled && !(intel->part->version >= 4 && (cpu->status & BIT(58)));
+}
+
+void intel_branch(void *hardware, unsigned index, bool user, uint64_t count)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = &intel->cpu[index];
+    if (!intel->stack)
+        return;
+    struct branches filter = {.select = *intel_select_of(intel, index), .control = cpu->branches.control};
+    struct branches_state state = {index, intel_stack_is_on(intel, cpu), branches_sorted_out(intel->stack, &filter)};
+    branches_take(intel->stack, &cpu->branches, &state, user, count, intel->options.trace);
+}
+
 /* m 8: what an interrupt of a counter or of records freezes. */
 static void freeze(const struct intel *intel, struct cpu *cpu)
 {
-    bool streamlined = intel->part->version >= 4;
+    bool streamlined = intel->part->version >= 4, was = intel_stack_is_on(intel, cpu);
+    uint64_t status = cpu->status;
     if ((cpu->debugctl & BIT(12)) && !streamlined)
         cpu->enable = 0;
     if ((cpu->debugctl & BIT(11)) && !streamlined)
         cpu->debugctl &= ~BIT(0);
     if (streamlined)
         cpu->status |= (cpu->debugctl & (BIT(11) | BIT(12))) << 47;
+    if (intel->stack && (streamlined ? cpu->status & ~status & BIT(58) : was && !intel_stack_is_on(intel, cpu)))
+        intel->options.trace->stopped((unsigned)(cpu - intel->cpu), true);
 }
 
 struct pebs_kind intel_records(const struct intel *intel, const struct cpu *cpu)
@@ -40,6 +62,7 @@ void intel_land(struct intel *intel, unsigned index)
     struct cpu *cpu = &intel->cpu[index];
     struct pebs_kind kind = intel_records(intel, cpu);
     enum pebs_landing landing = pebs_land(&kind, &cpu->pebs, index);
+    cpu->pebs.loaded = 0;
     if (landing == PEBS_STALE)
         intel->damage = "a PEBS record was written to a stale DS area, or beyond what is lent";
     if (landing != PEBS_THRESHOLD)
@@ -47,6 +70,7 @@ void intel_land(struct intel *intel, unsigned index)
     /* r, table "Which PEBS": of format 3 bit 62 can be clear; then the bit of a counter is set. */
     bool odd = kind.format == 3 && intel->options.lost_flags && next_random(&intel->random) % 4 == 0;
     cpu->status |= odd ? cpu->pebs.whose : BIT(62);
+    cpu->pebs.instead |= odd ? cpu->pebs.whose : 0;
     freeze(intel, cpu);
     intel_raise_interrupt(intel, cpu, COUNTERS);
 }
@@ -63,6 +87,13 @@ struct cpu *intel_enter(struct intel *intel, unsigned index)
             cpu->asserted |= !cpu->masked;
         }
     return cpu;
+}
+
+/* r 3: a counter gets its slot after the record, so where that value is seen, the record is. */
+void intel_see(struct intel *intel, unsigned index, unsigned counter)
+{
+    if (counter < COUNTERS && (intel->cpu[index].pebs.loaded & counter_bit(counter)))
+        intel_land(intel, index);
 }
 
 /*
@@ -88,7 +119,11 @@ static void record(struct intel *intel, unsigned index, struct hardware_record t
     truth.cpu = (uint8_t)index;
     truth.ordinal = cpu->pebs.ordinal[truth.event];
     for (uint64_t rest = counters; rest; rest &= ~truth.counters) {
-        struct pebs_view view = {.status = cpu->status, .general = cpu->value, .fixed = cpu->value + GENERAL};
+        struct pebs_view view = {.status = cpu->status,
+                                 .general = cpu->value,
+                                 .fixed = cpu->value + GENERAL,
+                                 .stack = intel->stack,
+                                 .branches = &cpu->branches};
         intel_land(intel, index);
         truth.counters = one ? rest : rest & (0 - rest);
         truth.named = kind.format < 3 ? cpu->status & cpu->pebs.enable : truth.counters;
@@ -105,11 +140,13 @@ static void record(struct intel *intel, unsigned index, struct hardware_record t
         cpu->pebs.whose = truth.counters;
         cpu->pebs.due = intel->options.late ? (uint8_t)(next_random(&intel->random) % 8) : 0;
         cpu->pebs.armed &= ~truth.counters;
-        cpu->status &= ~truth.counters; /* m 5 */
-        for (unsigned counter = 0; counter < COUNTERS; counter++) /* r 3 */
+        cpu->status &= ~(truth.counters & ~cpu->pebs.instead);                      /* m 5 */
+        for (unsigned counter = 0; counter < COUNTERS && !truth.dropped; counter++) /* r 3; m 5: a store loads it */
             if ((truth.counters & counter_bit(counter)) &&
-                pebs_slot(&kind, &cpu->pebs, index, counter_bit(counter), &cpu->value[counter]))
+                pebs_slot(&kind, &cpu->pebs, index, counter_bit(counter), &cpu->value[counter])) {
                 cpu->value[counter] &= width_mask(intel);
+                cpu->pebs.loaded |= cpu->value[counter] > 1 ? counter_bit(counter) : 0;
+            }
     }
     if (!cpu->pebs.due)
         intel_land(intel, index);
@@ -213,6 +250,8 @@ void intel_happen(void *hardware, unsigned index, enum hardware_event event, boo
             }
         count -= step;
         intel->cpu[index].pebs.ordinal[event] += step;
+        if (event == HARDWARE_BRANCHES)
+            intel_branch(intel, index, user, step);
         for (unsigned i = 0; i < intel->model->cpus; i++)
             for (unsigned counter = 0; counter < COUNTERS; counter++)
                 if (ticking[i] >> counter & 1) {

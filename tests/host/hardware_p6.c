@@ -307,4 +307,6 @@ const struct hardware_family hardware_p6 = {
     specification,
     NULL,
     NULL,
+    NULL,
+    NULL,
 };

@@ -3,7 +3,7 @@
  * Precise records of Intel (PEBS): the debug store area and the records of formats 0 to 6, from facts/precise: "r 1" is
  * rules.md, section "A counter with PEBS", item 1; "records" and "area" are records.tsv and ds_area.tsv.
  * Not here: format 15, NetBurst, BTS, output to PT, load latency and stores (their records have an address of their own
- * event), retire latency, transactions that abort, branches in records that are no noise.
+ * event), retire latency, transactions that abort.
  */
 #include "tests/host/hardware_pebs.h"
 
@@ -120,6 +120,17 @@ static void add_counters(struct pebs *pebs, const struct pebs_view *view)
         add(pebs, 0);
 }
 
+/* records: branches, the newest first, as LBR_INFO has them. */
+static void add_branch(struct pebs *pebs, const struct hardware_record *record, const struct pebs_view *view,
+                       unsigned n)
+{
+    uint64_t entry[3] = {0, 0, 0};
+    if (view->stack && n < view->stack->depth)
+        branches_entry(view->stack, view->branches, n, entry);
+    for (unsigned i = 0; i < 3; i++)
+        add(pebs, view->stack ? entry[i] : mix(record->instruction, 128 + 3 * n + i));
+}
+
 /* records: adaptive, formats 4 to 6. */
 static void make_adaptive(struct pebs *pebs, const struct hardware_record *record, const struct pebs_view *view,
                           uint64_t time)
@@ -138,8 +149,8 @@ static void make_adaptive(struct pebs *pebs, const struct hardware_record *recor
         add(pebs, record->gpr[i]);
     for (unsigned i = 0; (view->groups & BIT(2)) && i < 32; i++)
         add(pebs, mix(record->instruction, 64 + i));
-    for (unsigned i = 0; (view->groups & BIT(3)) && i < 3 * ((view->groups >> 24 & 31) + 1); i++)
-        add(pebs, mix(record->instruction, 128 + i));
+    for (unsigned i = 0; (view->groups & BIT(3)) && i <= (view->groups >> 24 & 31); i++)
+        add_branch(pebs, record, view, i);
     if (view->groups & (BIT(4) | BIT(5)))
         add_counters(pebs, view);
     pebs->flight[0] = (uint32_t)view->groups | (uint64_t)pebs->bytes << 48;
@@ -164,6 +175,7 @@ bool pebs_take_off(const struct pebs_kind *kind, struct pebs *pebs, struct hardw
     if (!get(kind, pebs, record->cpu, INDEX, &index) || !get(kind, pebs, record->cpu, MAXIMUM, &maximum))
         return false;
     record->registers = kind->format < 4 || (view->groups & BIT(1));
+    record->branches = kind->format >= 4 && (view->groups & BIT(3)) && view->stack;
     record->dropped = is_full(kind, index, maximum, pebs->bytes);
     if (record->dropped)
         pebs->bytes = 0;

@@ -5,7 +5,7 @@
 #ifndef UPMU_TESTS_HOST_HARDWARE_PEBS_H
 #define UPMU_TESTS_HOST_HARDWARE_PEBS_H
 
-#include "tests/host/hardware.h"
+#include "tests/host/hardware_branches.h"
 
 /* Of a record with each group: basic 32, memory 32, registers 144, XMM 256, 32 branches 768, counters 16 + 19 * 8. */
 #define PEBS_BYTES 1408u
@@ -15,6 +15,8 @@ struct pebs {
     uint64_t armed;                    /* counters that have overflowed, whose next event is recorded */
     uint64_t ordinal[HARDWARE_EVENTS]; /* events of each kind on this CPU */
     uint64_t whose;                    /* the counters of the last record */
+    uint64_t loaded;                   /* counters that the record in flight has loaded with more than their events */
+    uint64_t instead;                  /* status bits that stand for bit 62 until they are acknowledged */
     uint8_t due;                       /* calls until the record in flight is in memory; 0: none is in flight */
     uint16_t bytes;                    /* of the record in flight */
     uint64_t flight[PEBS_BYTES / 8];
@@ -31,6 +33,8 @@ struct pebs_view {
     uint64_t status; /* GLOBAL_STATUS */
     uint64_t groups; /* of MSR_PEBS_DATA_CFG, as the record has them */
     const uint64_t *general, *fixed; /* counters */
+    const struct branches_kind *stack; /* NULL: noise is where branches are */
+    const struct branches *branches;
 };
 
 /*

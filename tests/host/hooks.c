@@ -59,6 +59,11 @@ static bool core_is_left(const struct host_cpu *cpu)
  */
 static void check_own(const struct host_cpu *cpu, uint64_t time_ns)
 {
+    /* (What the end of a call takes of a batch is acknowledged before its interrupt is awaited.) */
+    if (!rules_strict && host.setting.batches && precise_is_on() && cpu->calls) {
+        host.verdict->figures.batch_unawaited++;
+        return;
+    }
     if (rules_on(RULE_INTERRUPT) && !core_is_left(cpu) && !(host.setting.options.late && cpu->reserved) &&
         !cpu->overdue && host.now_ns - time_ns < LATE_NS && cpu->cpu && !cpu->useless &&
         !(host.setting.options.lost_flags && cpu->had_static))
@@ -169,6 +174,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     begin_apart(cpu);
     host.verdict->figures.interrupts++;
     TRACE("NMI: %s ...", own ? "own" : "another's");
+    act_branches_handler();
     answer = HOST_CALL(upmu_pmi_handle(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
@@ -466,6 +472,7 @@ void hooks_enter(void)
     if (!cpu->calls++)
         cpu->irq_before = cpu->irq_off;
     cpu->irq_off |= host.setting.no_irq;
+    branches_code(1);
     real_unlock();
 }
 
@@ -532,10 +539,12 @@ void hooks_begin(void)
         rules_fail(RULE_HANG, "more than %u hook calls", HOOKS_OF_A_STEP);
     host.now_ns += 20;
     hooks_point();
+    branches_code(1);
 }
 
 void hooks_end(void)
 {
+    branches_code(1);
     real_unlock();
 }
 
@@ -590,6 +599,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
         const char *damage;
 
         rules_write(self->cpu, msr, value);
+        branches_write(self->cpu, msr, value);
         precise_write(self->cpu, msr, value);
         fine = family()->wrmsr(host.hardware, self->cpu, msr, value);
         damage = family()->damage(host.hardware);

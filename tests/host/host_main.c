@@ -3,7 +3,7 @@
  * The program: seed after seed; a violation is shrunk and told.
  *
  *   host [seeds=N] [steps=N] [seed=N] [family=NAME] [model=NAME] [only=LIST] [tell] [shrink=SECONDS]
- *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads] [soak] [atomic] [each]
+ *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads] [soak] [atomic] [each] [strict]
  *
  * `soak`: goes on until all that a soak has to contain was done, and tells each minute how far it is.
  * `threads`: CPUs are threads of the system (for ThreadSanitizer), and a seed decides less.
@@ -185,8 +185,19 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf("    %llu calls for pages and events, %llu values and %llu overflows stored there; %llu times another CPU "
            "of the guest came between\n",
            N(page_calls), N(page_values), N(page_overflows), N(stirs));
-    printf("    %llu schedules of precise events, %llu records, %llu precise samples judged\n", N(precise_sessions),
-           N(precise_records), N(precise_samples));
+    printf(
+        "    %llu schedules of precise events (%llu of batches), %llu records and %llu for which no room was left, "
+        "%llu precise samples judged (%llu of batches), %llu too old; %llu batches beside a record that does not say "
+        "whose it is, %llu whose counter may not be loaded any more, %llu own interrupts inside calls that were not "
+        "awaited\n",
+        N(precise_sessions), N(batch_sessions), N(precise_records) - N(precise_dropped), N(precise_dropped),
+        N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed), N(batch_stalled), N(batch_unawaited));
+    printf(
+        "    %llu schedules of sessions with branches; %llu branches recorded or not, %llu reads judged, %llu samples "
+        "with branches (%llu as their record has them) and %llu without, %llu branches shown, %llu samples of an "
+        "interrupt that came after the stack was cleared\n",
+        N(branch_sessions), N(branches), N(branch_reads), N(branch_samples), N(branch_stored), N(branch_without),
+        N(branches_shown), N(branch_late));
 #undef N
 }
 
@@ -237,7 +248,8 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
     setting.atomic = asked.atomic;
-    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE));
+    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE)) &
+                      (pair[which].family->depth ? ~0u : ~(1u << THEME_BRANCHES));
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
         if (!asked.only || is_listed(asked.only, i))
@@ -274,10 +286,13 @@ static void print_help(void)
          "  family=NAME       intel, p6, netburst, amd             model=NAME one of its models\n"
          "  without=RULE      does not look at a rule (below)      most=N     stops after so many violations\n"
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
-         "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs)\n"
+         "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs; "
+         "1024, branches: there and\n"
+         "                    on AMD's)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
          "  atomic            inside code, points before atomic accesses only: runs are those of every compiler\n"
          "  each              prints the figures of each seed\n"
+         "  strict            what is known to be wrong breaks its rule, too\n"
          "  soak              goes on until 1,000 seeds, 10^9 hook calls, 10^7 steps, 10^6 blocks given back, 10^6\n"
          "                    remote calls and 10^7 interrupts are reached\n"
          "HOST_SEEDS, HOST_STEPS, HOST_EXCEPT, HOST_WITHOUT and HOST_SHRINK say the same; HOST_TRACE=1 prints each "
@@ -353,6 +368,8 @@ static void read_arguments(int argc, char **argv)
             asked.atomic = true;
         else if (!strcmp(argv[i], "each"))
             asked.each = true;
+        else if (!strcmp(argv[i], "strict"))
+            rules_strict = true;
         else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             print_help();
             exit(0);

@@ -13,12 +13,13 @@
 
 #include "tests/host/simulated.h"
 
-const char *const rule_names[RULES] = {"none",     "count",     "samples", "write",  "watchdog", "freed",
-                                       "crash",    "interrupt", "restore", "status", "state",    "time",
-                                       "estimate", "verify",    "context", "user",   "damage",   "guest",
-                                       "inject",   "work",      "precise", "hang"};
+const char *const rule_names[RULES] = {"none",     "count",     "samples",  "write",   "watchdog", "freed",
+                                       "crash",    "interrupt", "restore",  "status",  "state",    "time",
+                                       "estimate", "verify",    "context",  "user",    "damage",   "guest",
+                                       "inject",   "work",      "branches", "precise", "hang"};
 
 uint32_t rules_off;
+bool rules_strict;
 
 bool rules_on(enum rule rule)
 {
@@ -283,7 +284,7 @@ static void take_record(struct host_session *session, const struct upmu_record *
             for (unsigned i = 0; i < session->set[k].events; i++)
                 if (record->sample->events >> i & 1u) {
                     session->set[k].event[i].samples++;
-                    precise_sample(session, k, i, record);
+                    branches_sample(session, record, precise_sample(session, k, i, record));
                 }
     host.verdict->figures.samples++;
 }
@@ -312,7 +313,8 @@ static void check_periods(const struct host_session *session, unsigned i, uint64
 {
     const struct host_event *event = &session->set[0].event[i];
     uint64_t period = event->sampling.period, over = event->low - event->grid, wanted = over / period;
-    uint64_t least = wanted - (wanted && over % period <= LATE_MOST), late = 2u * PRECISE_LATE + event->late;
+    uint64_t least = wanted - (wanted && over % period <= LATE_MOST);
+    uint64_t late = 2u * PRECISE_LATE + event->late + event->shifted;
     uint64_t settled = over < late ? 0 : over - late;
 
     if (event->level && settled / period < least)
@@ -404,6 +406,7 @@ void rules_quiet(struct lots *lots)
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++) {
         rules_watchdogs(cpu);
         rules_gates(cpu);
+        branches_quiet(cpu);
     }
     units_quiet();
     (void)session;

@@ -9,7 +9,7 @@
 
 #include "tests/host/simulated.h"
 
-_Static_assert(PRECISE_SESSIONS == HOST_SESSIONS, "each session has its place in a truth");
+_Static_assert(PRECISE_SESSIONS == HOST_SESSIONS && PRECISE_SETS == HOST_SETS, "each set has its place in a truth");
 
 static unsigned number_of(const struct host_session *session)
 {
@@ -38,6 +38,8 @@ static bool ends_period(const struct host_event *event, const struct hardware_re
     if (high < first + period)
         return false;
     last = high - (high - first) % period;
+    if (event->batch)
+        return event->shifted >= period || last + event->shifted >= low;
     return last + PRECISE_LATE >= low ||
            (low <= event->loaded[1] + PRECISE_LATE && last + 2u * PRECISE_LATE + event->late >= low);
 }
@@ -49,14 +51,14 @@ static bool fits(const struct host_event *event, const struct hardware_record *r
            (event->level < 3 && (record->counters & ~record->reduced) && ends_period(event, record, 1));
 }
 
-static void may_be_of(struct precise_truth *truth, const struct host_session *session)
+static void may_be_of(struct precise_truth *truth, struct host_session *session)
 {
     unsigned number = number_of(session);
     const struct hardware_record *record = &truth->record;
 
     for (unsigned k = 0; k < session->sets; k++)
         for (unsigned i = 0; i < session->set[k].events; i++) {
-            const struct host_event *event = &session->set[k].event[i];
+            struct host_event *event = &session->set[k].event[i];
             uint16_t bit = (uint16_t)(1u << (4u * k + i));
 
             if (!event->level || event->kind != record->event || !(record->user ? event->user : event->kernel))
@@ -66,18 +68,62 @@ static void may_be_of(struct precise_truth *truth, const struct host_session *se
                   (unsigned long long)record->left, (unsigned long long)event->grid,
                   (unsigned long long)event->sampling.period);
             truth->may[number] |= bit;
+            event->unstored &= record->dropped;
+            truth->low[number][k] = event->low - (event->low < record->left ? event->low : record->left);
+            truth->high[number][k] = event->high - (event->high < record->left ? event->high : record->left);
             if (fits(event, record))
                 truth->fits[number] |= bit;
         }
 }
 
+/*
+ * A batch's counter is loaded with its period by the hardware, and by the library where it comes anew.  Where less than
+ * the shortest load is left then, this period and all after it end later.
+ */
+static void note_batch_load(struct host_event *event)
+{
+    uint64_t over = event->low - event->grid, period = event->sampling.period;
+
+    if (event->batch && (event->shifted || event->low != event->high || period - over % period <= PRECISE_LATE))
+        event->shifted += PRECISE_LATE;
+}
+
+/*
+ * Before format 3 a record may name a counter that stores its own later, or none.  docs/PRECISE.md says that such a
+ * record loads all of them: what a batch has counted may then be wrong by a period.
+ */
+static void note_unnamed(struct host_event *event)
+{
+    uint64_t period = event->sampling.period;
+
+    if (rules_strict || !event->batch)
+        return;
+    event->low -= event->low < period ? event->low : period;
+    event->high += period;
+    event->regular = false;
+    host.verdict->figures.batch_unnamed++;
+}
+
 /* Events that the record names, though it may be none of theirs: each loses a sample. */
 static void add_doubts(const struct hardware_record *record)
 {
+    bool unnamed =
+        precise_format() < 3 && (record->named != record->counters || (record->named & (record->named - 1u)));
+
     for (unsigned s = 0; s < HOST_SESSIONS; s++)
         for (unsigned k = 0; host.session[s].session && k < host.session[s].sets; k++)
-            for (unsigned i = 0; i < host.session[s].set[k].events && rules_is_here(&host.session[s], record->cpu); i++)
-                host.session[s].set[k].event[i].doubts += host.session[s].set[k].event[i].level != 0;
+            for (unsigned i = 0; i < host.session[s].set[k].events && rules_is_here(&host.session[s], record->cpu);
+                 i++) {
+                struct host_event *event = &host.session[s].set[k].event[i];
+
+                event->doubts += event->level != 0;
+                if (unnamed)
+                    note_unnamed(event);
+                if (record->dropped)
+                    note_batch_load(event);
+                if (record->dropped && event->batch)
+                    event->unstored = true;
+            }
 }
 
 void precise_recorded(const struct hardware_record *record)
@@ -89,8 +135,11 @@ void precise_recorded(const struct hardware_record *record)
           (unsigned long long)record->ordinal, (unsigned long long)record->counters, (unsigned long long)record->named,
           record->reduced ? ", of the overflow itself" : "", record->dropped ? ", dropped" : "");
     host.verdict->figures.precise_records++;
+    host.verdict->figures.precise_dropped += record->dropped;
     at->owed += (unsigned)(record->dropped ? 0 : precise_format() < 3 ? 1 : __builtin_popcountll(record->named));
-    *truth = (struct precise_truth){.record = *record};
+    *truth = (struct precise_truth){.record = *record, .number = host.verdict->figures.precise_records};
+    if (record->branches)
+        truth->branches = branches_recorded(record->cpu);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && rules_is_here(&host.session[i], record->cpu)) {
             truth->serial[i] = host.session[i].serial;
@@ -102,9 +151,19 @@ void precise_recorded(const struct hardware_record *record)
 
 /* ---- Samples ---- */
 
+/* To how many events? */
+static unsigned given_to(const struct precise_truth *truth)
+{
+    unsigned events = 0;
+
+    for (unsigned i = 0; i < PRECISE_SESSIONS; i++)
+        events += (unsigned)__builtin_popcount(truth->given[i]);
+    return events;
+}
+
 /*
  * Counters may record the same event one after the other, each with registers or without: the record of that address
- * at which a period of this event ended, which it was not yet given, else the newest one.
+ * at which a period of this event ended, which it was not yet given, nor another one, else the newest one.
  */
 static struct precise_truth *find(const struct hardware_record *record, bool registers, unsigned session, uint16_t bit)
 {
@@ -114,8 +173,8 @@ static struct precise_truth *find(const struct hardware_record *record, bool reg
 
     for (uint64_t n = at->made; n && n + PRECISE_TRUTHS > at->made; n--) {
         struct precise_truth *truth = &at->truth[(n - 1u) % PRECISE_TRUTHS];
-        unsigned rank = 1u + 2u * (truth->record.registers == registers) +
-                        ((truth->fits[session] & ~truth->given[session] & bit) != 0);
+        unsigned rank = 1u + 4u * (truth->record.registers == registers) +
+                        2u * ((truth->fits[session] & ~truth->given[session] & bit) != 0) + !given_to(truth);
 
         if (truth->record.event != record->event || truth->record.ordinal != record->ordinal ||
             truth->record.user != record->user || rank <= best)
@@ -169,7 +228,7 @@ static void check_parts(const char *who, const struct host_event *event, const s
                    (unsigned long long)sp);
     if (!(sample->sample->flags & UPMU_SAMPLE_USER) != !record->user)
         rules_fail(RULE_PRECISE, "%s: of %s", who, record->user ? "user mode, and not said so" : "the kernel");
-    if (sample->parts != (asked & parts_of(format)) && asked)
+    if ((sample->parts & ~UPMU_PART_BRANCHES) != (asked & parts_of(format)) && asked)
         rules_fail(RULE_PRECISE, "%s: parts %x of those asked for, %x", who, sample->parts, asked);
     if (!parts_are_right(sample, record))
         rules_fail(RULE_PRECISE, "%s: a part is another record's (parts %x)", who, sample->parts);
@@ -193,10 +252,44 @@ static bool is_hidden(const char *who, const struct host_session *session, const
 {
     if (!(sample->sample->flags & UPMU_SAMPLE_HIDDEN))
         return false;
-    if (!session->hides || sample->sample->ip || sample->sample->sp || sample->parts)
+    if (!session->hides || sample->sample->ip || sample->sample->sp || (sample->parts & ~UPMU_PART_BRANCHES))
         rules_fail(RULE_PRECISE, "%s: hidden, with address %llx, sp %llx and parts %x", who,
                    (unsigned long long)sample->sample->ip, (unsigned long long)sample->sample->sp, sample->parts);
     return true;
+}
+
+/* precise.h, UPMU_SAMPLING_BATCH: nothing is known of what ran when the record was stored. */
+static void check_batch(const char *who, const struct host_event *event, const struct upmu_record *sample)
+{
+    unsigned flags = sample->sample->flags, both = UPMU_SAMPLE_LATE | UPMU_SAMPLE_NO_FRAME;
+
+    if (event->batch ? (flags & both) != both : (flags & UPMU_SAMPLE_LATE) != 0)
+        rules_fail(RULE_PRECISE, "%s: %s, with flags %x", who, event->batch ? "of a batch" : "of no batch", flags);
+    if (event->batch && (sample->process || sample->thread || sample->frames))
+        rules_fail(RULE_PRECISE, "%s: of a batch, with process %u, thread %u and %u callers", who, sample->process,
+                   sample->thread, sample->frames);
+}
+
+/* From format 3 on a record of one counter is one event's. */
+static void check_sole(const char *who, const struct precise_truth *truth)
+{
+    if (precise_format() >= 3 && !(truth->record.named & (truth->record.named - 1u)) && given_to(truth) > 1)
+        rules_fail(RULE_PRECISE, "%s: its record was given to another event", who);
+}
+
+/* Of a batch, from the record before to this one a period passed, or more; less one from a shadow to none. */
+static void check_distance(const char *who, const struct host_session *session, struct host_event *event,
+                           const struct precise_truth *truth, unsigned set)
+{
+    uint64_t high = truth->high[number_of(session)][set];
+
+    host.verdict->figures.batch_samples++;
+    if (event->last_count && event->regular && !session->spoiled && !session->changed &&
+        high + 1u < event->last_count + event->sampling.period)
+        rules_fail(RULE_PRECISE, "%s: at %llu of its count, the one before at %llu, and its period is %llu", who,
+                   (unsigned long long)high, (unsigned long long)event->last_count,
+                   (unsigned long long)event->sampling.period);
+    event->last_count = truth->low[number_of(session)][set];
 }
 
 /* The truth of a sample; NULL: it is too old for the list. */
@@ -216,9 +309,9 @@ static struct precise_truth *look_up(const char *who, const struct upmu_record *
     return truth;
 }
 
-void precise_sample(struct host_session *session, unsigned set, unsigned i, const struct upmu_record *sample)
+uint64_t precise_sample(struct host_session *session, unsigned set, unsigned i, const struct upmu_record *sample)
 {
-    const struct host_event *event = &session->set[set].event[i];
+    struct host_event *event = &session->set[set].event[i];
     unsigned number = number_of(session);
     uint16_t bit = (uint16_t)(1u << (4u * set + i));
     struct precise_truth *truth;
@@ -226,15 +319,17 @@ void precise_sample(struct host_session *session, unsigned set, unsigned i, cons
 
     (void)snprintf(who, sizeof who, "session %u, set %u, event %u, a sample", number, set, i);
     if (!rules_on(RULE_PRECISE) || !(event->level || (sample->sample->flags & UPMU_SAMPLE_PRECISE)))
-        return;
+        return 0;
     if (!event->level || !(sample->sample->flags & UPMU_SAMPLE_PRECISE))
         rules_fail(RULE_PRECISE, "%s: %s", who, event->level ? "of a precise event, of no record" :
                                                                "of a record, of an event that is not precise");
+    check_batch(who, event, sample);
     if (is_hidden(who, session, sample))
-        return;
+        return 0;
     truth = look_up(who, sample, number, bit);
+    host.verdict->figures.precise_old += !truth;
     if (!truth)
-        return;
+        return 0;
     if (session->hides && !truth->record.user)
         rules_fail(RULE_PRECISE, "%s: of the kernel, which the session hides", who);
     host.verdict->figures.precise_samples++;
@@ -246,10 +341,18 @@ void precise_sample(struct host_session *session, unsigned set, unsigned i, cons
     if (truth->given[number] & bit)
         rules_fail(RULE_PRECISE, "%s: given twice", who);
     truth->given[number] |= bit;
+    check_sole(who, truth);
+    if (truth->number < event->last)
+        rules_fail(RULE_PRECISE, "%s: of record %llu, and record %llu was given before it", who,
+                   (unsigned long long)truth->number, (unsigned long long)event->last);
+    event->last = truth->number;
+    if (event->batch)
+        check_distance(who, session, event, truth, set);
     if (!(truth->fits[number] & bit) && !session->spoiled && !session->changed)
         rules_fail(RULE_PRECISE, "%s: no period of %llu ended there", who, (unsigned long long)event->sampling.period);
     check_level(who, event, sample, truth);
     check_parts(who, event, sample, &truth->record);
+    return truth->branches;
 }
 
 /* ---- The memory ---- */
@@ -277,6 +380,11 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
  */
 static void note_load(struct host_event *event)
 {
+    note_batch_load(event);
+    if (event->unstored && !rules_strict) { /* (Its counter may not be loaded: tests/host/README.md, "Open".) */
+        event->regular = false;
+        host.verdict->figures.batch_stalled++;
+    }
     if (event->low >= event->loaded[1] + PRECISE_LATE)
         event->late = 0;
     else if (event->high > event->loaded[0])

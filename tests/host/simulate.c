@@ -138,6 +138,9 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     memset(hardware, 0x5a, setting->family->bytes);
     host.setting.options.memory = setting_has(setting, THEME_PRECISE) ? &precise_hardware : NULL;
     host.setting.options.no_snapshots &= setting_has(setting, THEME_PRECISE);
+    host.setting.options.records_fit = setting_has(setting, THEME_PRECISE) && setting->batches && !rules_strict;
+    host.setting.options.trace = setting_has(setting, THEME_BRANCHES) ? &branches_trace : NULL;
+    host.setting.options.no_freeze &= setting_has(setting, THEME_BRANCHES);
     setting->family->init(hardware, setting->model, setting->seed, &host.setting.options);
     host.units.hardware = malloc(hardware_units_bytes());
     hardware_units_init(host.units.hardware, setting->family->models[setting->model].name, setting->seed,

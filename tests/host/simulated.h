@@ -16,6 +16,7 @@
 #include "abi/guest/guest.h"
 #include "abi/paravirt/pv_host.h"
 #include "tests/host/hardware.h"
+#include "tests/host/simulated_branches.h"
 #include "tests/host/simulated_precise.h"
 #include <upmu/cpu.h>
 #include <upmu/ibs.h>
@@ -125,6 +126,7 @@ enum step_kind {
     STEP_GUEST_RESET,
     STEP_GUEST_SAVE,
     STEP_RECORDS,
+    STEP_BRANCHES,
     STEP_KINDS
 };
 
@@ -142,16 +144,17 @@ struct step {
 
 /* What a run has more of than others, so that rare things meet. */
 enum theme {
-    THEME_SETS,   /* sets that end when an event has overflowed */
-    THEME_SHORT,  /* short periods */
-    THEME_MASKS,  /* rings that are full soon, and mask */
-    THEME_STATIC, /* counters that run on */
-    THEME_PAGES,  /* pages of programs */
-    THEME_LONG,   /* minutes and hours */
-    THEME_CHANGES, /* CPUs that start over, come and leave */
-    THEME_UNITS,   /* units, their sessions, and CPUs that come and leave */
-    THEME_GUESTS,  /* guests, and sessions of one world; no other run has any */
-    THEME_PRECISE, /* precise events, and memory for their records; no other run has any */
+    THEME_SETS,     /* sets that end when an event has overflowed */
+    THEME_SHORT,    /* short periods */
+    THEME_MASKS,    /* rings that are full soon, and mask */
+    THEME_STATIC,   /* counters that run on */
+    THEME_PAGES,    /* pages of programs */
+    THEME_LONG,     /* minutes and hours */
+    THEME_CHANGES,  /* CPUs that start over, come and leave */
+    THEME_UNITS,    /* units, their sessions, and CPUs that come and leave */
+    THEME_GUESTS,   /* guests, and sessions of one world; no other run has any */
+    THEME_PRECISE,  /* precise events, and memory for their records; no other run has any */
+    THEME_BRANCHES, /* branch stacks; no other run has any */
     THEMES
 };
 
@@ -178,6 +181,7 @@ struct setting {
     bool quiet_sessions; /* no sampling */
     uint32_t themes;     /* what this run has more of: bits 1 << enum theme */
     bool no_units, no_place, no_nearest, force; /* of what concerns units */
+    bool batches;                               /* of theme precise: some sessions have batches of records */
     bool threads;        /* CPUs are threads, not fibers */
     bool atomic;         /* points inside code: before atomic accesses only */
 };
@@ -212,14 +216,15 @@ enum rule {
     RULE_STATE,     /* a session does not run though nothing hinders it, or runs without its target */
     RULE_TIME,      /* enabled and running time */
     RULE_ESTIMATE,
-    RULE_VERIFY,  /* a difference that nothing made */
-    RULE_CONTEXT, /* a hook is called where it may not be */
-    RULE_USER,    /* a program's RDPMC faults */
-    RULE_DAMAGE,  /* the hardware was led to corrupt memory */
-    RULE_GUEST,   /* a guest reads what its registers should not show */
-    RULE_INJECT,  /* an overflow of a guest is injected twice, or never, or none was there */
-    RULE_WORK,    /* a guest's call makes too many accesses */
-    RULE_PRECISE, /* a precise sample is no record of its event, or is given twice */
+    RULE_VERIFY,   /* a difference that nothing made */
+    RULE_CONTEXT,  /* a hook is called where it may not be */
+    RULE_USER,     /* a program's RDPMC faults */
+    RULE_DAMAGE,   /* the hardware was led to corrupt memory */
+    RULE_GUEST,    /* a guest reads what its registers should not show */
+    RULE_INJECT,   /* an overflow of a guest is injected twice, or never, or none was there */
+    RULE_WORK,     /* a guest's call makes too many accesses */
+    RULE_BRANCHES, /* what is shown is not what was recorded last, or another's; or it is not recorded */
+    RULE_PRECISE,  /* a precise sample is no record of its event, or is given twice */
     RULE_HANG,
     RULES
 };
@@ -233,10 +238,12 @@ struct verdict {
     char text[400];
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
-            events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
-            units, unit_events, unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks,
-            guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
-            precise_sessions, precise_samples, precise_records;
+            events, reads, exact, samples, migrations, estimates, beyond, unit_samples, units, unit_events,
+            unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks, guest_reads,
+            guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
+            precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
+            precise_old, batch_unnamed, batch_unawaited, batch_stalled, branches, branch_reads, branch_samples,
+            branch_without, branch_stored, branches_shown, branch_sessions, branch_late;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -253,6 +260,11 @@ struct host_event {
     uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
     struct upmu_sampling sampling;
     uint8_t level;       /* of its precise samples; 0: they are none */
+    bool batch;          /* ... whose records come in batches */
+    bool unstored;       /* a record of it, of a batch, found no room, and none came since */
+    uint64_t shifted;    /* of a batch: its periods end up to so many events later since its first one */
+    uint64_t last_count; /* ... and its count at the record of its newest sample, at least */
+    uint64_t last;       /* number of the newest record that a sample of it named */
     uint64_t doubts;     /* records that may be of it, and that no sample need tell of */
     uint64_t loaded[2];  /* its count when precise counters last changed, at least and at most */
     uint64_t late;       /* counted in loads in a row that it may have left before their ends */
@@ -276,7 +288,11 @@ struct host_session {
     struct upmu_session *session; /* NULL: no such session */
     uint32_t serial;              /* of its creation, from 1 on */
     bool precise;                 /* it has a precise event */
-    bool hides;                   /* ... and hides the kernel */
+    bool hides;                   /* ... or wants branches, and hides the kernel */
+    uint32_t branches;            /* that its samples are to have; 0: none */
+    unsigned attached;            /* how often it was */
+    bool batches;                 /* its precise events are to have batches of records ... */
+    bool batches_there;           /* ... and one has */
     unsigned users;               /* steps that work on it */
     unsigned readers;             /* programs that read its page: it may be stopped, but its memory stays */
     unsigned writes;              /* of its counts */
@@ -384,6 +400,7 @@ struct host_cpu {
         uint64_t begun, taken; /* samples: of the hardware before it was started; given since */
     } ibs[2];
     struct precise_memory precise;
+    struct host_branches branches;
 };
 
 /* A unit at work, of one box or of several of its type and package. */
@@ -577,6 +594,8 @@ static inline struct host_cpu *here(void)
 /* Is a rule looked at?  (Argument `without`: those that are not.) */
 bool rules_on(enum rule rule);
 extern uint32_t rules_off;
+/* (Argument `strict`: what is known to be wrong breaks its rule, too: tests/host/README.md, "Open".) */
+extern bool rules_strict;
 
 /* Ends the run. */
 void rules_fail(enum rule rule, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));

@@ -12,14 +12,18 @@
 
 #define PRECISE_TRUTHS 512u
 #define PRECISE_SESSIONS 12 /* HOST_SESSIONS */
+#define PRECISE_SETS 3      /* HOST_SETS; one event of a set has batches */
 
 /* A record that the hardware made.  Events are bits: 4 for each set of a session. */
 struct precise_truth {
     struct hardware_record record;
+    uint64_t number;                   /* of all records of the machine, in their order, from 1 on */
+    uint64_t branches;                 /* the moment of its branch stack; 0: it has none */
     uint32_t serial[PRECISE_SESSIONS]; /* the sessions that were there */
     uint16_t may[PRECISE_SESSIONS];    /* events whose record it may be */
     uint16_t fits[PRECISE_SESSIONS];   /* of these, those whose period ended there */
     uint16_t given[PRECISE_SESSIONS];  /* samples that were found of it */
+    uint64_t low[PRECISE_SESSIONS][PRECISE_SETS], high[PRECISE_SESSIONS][PRECISE_SETS]; /* what the event had counted */
 };
 
 /* Memory of a CPU for records. */
@@ -56,6 +60,10 @@ void act_precise_come(struct lots *lots);
 void act_precise_over(unsigned cpu, bool faulted);
 void act_precise_sleeps(unsigned cpu, bool faulted);
 void act_precise_wakes(unsigned cpu);
+/* A session is made: will it have batches?  Drawn by itself. */
+void act_precise_begin(struct host_session *session);
+/* Without pmi_rearm batches alone sample: may this session? */
+bool act_precise_samples_alone(const struct host_session *session);
 /* Make a precise event of one that is about to be added, or leave it as it is. */
 void act_precise_draw(struct host_session *session, struct host_event *event, struct lots *lots, char *text,
                       size_t size);
@@ -71,7 +79,8 @@ void act_precise_draw(struct host_session *session, struct host_event *event, st
 /* The format of records of the CPU that executes. */
 unsigned precise_format(void);
 void precise_recorded(const struct hardware_record *record);
-void precise_sample(struct host_session *session, unsigned set, unsigned event, const struct upmu_record *record);
+/* Returns the moment of the branch stack that its record has; 0: none. */
+uint64_t precise_sample(struct host_session *session, unsigned set, unsigned event, const struct upmu_record *record);
 /* The library's numbers of the CPU's records; `all`: none is still to be read. */
 void precise_check_counts(unsigned cpu, struct upmu_record_counts counts, bool all);
 /* A write to a register of records. */

@@ -54,13 +54,18 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->force = lots_below(&lots, 4);
     s->no_place = lots_below(&lots, 2);
     for (unsigned theme = 0; theme < THEMES; theme++)
-        if (theme != THEME_PRECISE)
+        if (theme != THEME_PRECISE && theme != THEME_BRANCHES)
             s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
     /* (Drawn by itself: a run without it is what it was before there was such a theme.) */
     lots.state = seed * UINT64_C(0xd1342543de82ef95);
     if (family == &hardware_intel && lots_one_in(&lots, 8))
         s->themes |= 1u << THEME_PRECISE;
     s->options.no_snapshots = lots_below(&lots, 2);
+    s->batches = lots_below(&lots, 4) != 0;
+    lots.state = seed * UINT64_C(0xaef17502108ef2d9);
+    if ((family == &hardware_intel || family == &hardware_amd) && lots_one_in(&lots, 8))
+        s->themes |= 1u << THEME_BRANCHES;
+    s->options.no_freeze = lots_one_in(&lots, 3);
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
         s->strangers = 0;
 }
@@ -116,6 +121,7 @@ static const struct {
     [STEP_GUEST_RESET] = {4, "reset vCPU"},
     [STEP_GUEST_SAVE] = {16, "save vCPU"},
     [STEP_RECORDS] = {24, "memory for precise records"},
+    [STEP_BRANCHES] = {50, "branch stack"},
 };
 
 /* In half of the runs some kinds of step come more often than usual, and some not at all. */
@@ -127,7 +133,9 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
     for (unsigned kind = 0; kind < STEP_KINDS; kind++) {
         unsigned lot;
 
-        if (kind >= STEP_WORLD && !setting_has(setting, kind == STEP_RECORDS ? THEME_PRECISE : THEME_GUESTS)) {
+        if (kind >= STEP_WORLD && !setting_has(setting, kind == STEP_RECORDS    ? THEME_PRECISE
+                                                        : kind == STEP_BRANCHES ? THEME_BRANCHES
+                                                                                : THEME_GUESTS)) {
             weights[kind] = 0;
             continue;
         }

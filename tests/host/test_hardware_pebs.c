@@ -250,6 +250,53 @@ static void the_threshold_interrupts_and_the_maximum_stops(void **state)
     assert_null(hardware_intel.damage(machine));
 }
 
+/* Each counter has its slot; the interrupt is that of the record with which the index passes the threshold. */
+static void records_of_several_counters_are_one_batch(void **state)
+{
+    (void)state;
+    machine_is("skylake", (struct hardware_options){0});
+    area[8] = BIT(48) - 9; /* a period of 10, loaded by the hardware */
+    area[9] = BIT(48) - 4;
+    area[6] = BUFFER + 2000;
+    area[7] = BUFFER + 1000;
+    counter_records(0, 0x4300C0, 10);
+    counter_records(1, 0x4300C4, 5);
+    for (unsigned i = 1; i <= 4; i++) {
+        assert_false(hardware_intel.interrupt(machine, 0));
+        instructions(5);
+        hardware_intel.happen(machine, 0, HARDWARE_BRANCHES, true, 4);
+    }
+    assert_int_equal(made, 4);       /* instructions 11; branches 6, 11, 16 */
+    assert_int_equal(get(0x38E), 1); /* counter 0 is armed */
+    instructions(1);
+    assert_int_equal(made, 5);
+    assert_int_equal(get(0x38E), BIT(62));
+    assert_true(hardware_intel.interrupt(machine, 0));
+    for (unsigned i = 0, expected[] = {2, 1, 2, 2, 1}; i < 5; i++)
+        assert_int_equal(buffer[25 * i + 18], expected[i], i);
+    instructions(10); /* beyond the threshold records go on */
+    assert_int_equal(made, 6);
+}
+
+/* mock_semantics.md 5: the write of a record loads its counter. */
+static void a_full_buffer_loads_no_counter(void **state)
+{
+    (void)state;
+    machine_is("skylake", (struct hardware_options){0});
+    area[8] = BIT(48) - 9;
+    area[6] = area[7] = BUFFER + 400;
+    counter_records(0, 0x4300C0, 10);
+    instructions(21);
+    assert_int_equal(area[5], BUFFER + 400);
+    assert_int_equal(get(0xC1), BIT(48) - 9);
+    instructions(10);
+    assert_true(last.dropped);
+    assert_int_equal(get(0xC1), 1);
+    instructions(100);
+    assert_int_equal(get(0xC1), 101);
+    assert_int_equal(made, 3);
+}
+
 static void old_formats_name_all_that_overflowed(void **state)
 {
     (void)state;
@@ -363,6 +410,8 @@ int main(void)
         cmocka_unit_test_teardown(adaptive_records_have_the_groups_asked_for, machine_goes),
         cmocka_unit_test_teardown(slots_of_fixed_counters_follow_the_general_ones, machine_goes),
         cmocka_unit_test_teardown(the_threshold_interrupts_and_the_maximum_stops, machine_goes),
+        cmocka_unit_test_teardown(records_of_several_counters_are_one_batch, machine_goes),
+        cmocka_unit_test_teardown(a_full_buffer_loads_no_counter, machine_goes),
         cmocka_unit_test_teardown(old_formats_name_all_that_overflowed, machine_goes),
         cmocka_unit_test_teardown(a_late_record_lands_with_the_next_write, machine_goes),
         cmocka_unit_test_teardown(a_bit_that_is_cleared_disarms, machine_goes),
