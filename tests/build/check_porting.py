@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """docs/PORTING.md: its examples compile for a kernel, run on the silicon model, and are as short as promised."""
+import errno
 import os
 import re
 
@@ -259,7 +260,13 @@ def tables_that_nothing_relocates_are_noticed():
                             "-fno-stack-protector", "-c", "-o", made + ".o", path])
         for form, status in (("-static-pie", int(wanted)), ("-no-pie", 0)) if not code else ():
             code, output = run(["gcc", f"-m{width}", "-nostdlib", form, "-o", made, made + ".o"])
-            found = code or run([made])[0]
+            try:
+                found = code or run([made])[0]
+            except OSError as error:
+                if width != 32 or error.errno != errno.ENOEXEC:
+                    raise
+                print("tables_that_nothing_relocates_are_noticed: skipped for 32 bits: this machine's kernel runs no such programs")
+                return []
             complaints += [] if not code and found == status else \
                 [f"{width} bits, {form}: upmu_machine_init() returns {found}, not {status}: {output[:1000]}"]
         return complaints if not code else [output[:1000]]

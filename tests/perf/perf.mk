@@ -35,5 +35,5 @@ deps-perf-newer: deps-perf
 # The demands of perf on perf_event_open are recorded anew (tests/perf/perf_calls.py), and those of the later perf where it is.
 .PHONY: perf-calls
 perf-calls: $(PERF_PROGRAMS)
-	$(PYTHON) tests/perf/test_perf.py --record
-	[ ! -x $(PERF_NEWER)/usr/bin/perf ] || PATH="$$PWD/$(PERF_NEWER)/usr/bin:$$PATH" $(PYTHON) tests/perf/test_perf.py --record
+	$(PYTHON) tests/perf/perf_calls.py
+	[ ! -x $(PERF_NEWER)/usr/bin/perf ] || PATH="$$PWD/$(PERF_NEWER)/usr/bin:$$PATH" $(PYTHON) tests/perf/perf_calls.py
