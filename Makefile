@@ -61,7 +61,7 @@ QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 
 # Builds that the test programs are run in: by `make test` 64 bits as shipped; by `make test-sanitized`, which .ci/run runs
 # too, one that is sanitized, of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS.
-# (where this machine executes programs of 32 bits)
+# cmocka for 32 bits, where this machine executes such programs.
 HAVE_CMOCKA_32 := $(if $(shell /lib/ld-linux.so.2 --version 2>/dev/null),$(wildcard /usr/lib/i386-linux-gnu/libcmocka.so))
 TEST_BUILDS ?= gcc-64
 SANITIZED_BUILD := $(if $(HAVE_CMOCKA_32),asan-32,asan)

@@ -26,7 +26,7 @@
 void misses_main(void);
 extern const uint8_t misses_walk[], misses_table[];
 
-/* What the program reads. */
+/* The memory that the program reads. */
 extern uintptr_t misses_list[MISSES_NODES][LINE_BYTES / sizeof(uintptr_t)];
 extern uint32_t misses_words[MISSES_WORDS];
 uintptr_t misses_list[MISSES_NODES][LINE_BYTES / sizeof(uintptr_t)] __attribute__((aligned(4096)));
