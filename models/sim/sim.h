@@ -268,6 +268,12 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(LBR_DEPTH_CLEARS, 1, "a write of LBR_DEPTH clears all entries (keeps them)", "LX lbr.c")                     \
     R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort, and again without its bit (once)", "LX lbr.c lbr_double_abort") \
     R(LBR_HOOKS, 1, "a hook's call and return are branches, too (are not)", "LX lbr.c")                            \
+    R(BTS_STORES, 1, "DEBUGCTL[6] with [7] stores taken branches into the debug store (nothing)", "SDM 17.4.1, 17.4.9") \
+    R(BTS_RINGS, 1, "no DEBUGCTL[8]: behind the last entry comes the first one (no more are stored)", "SDM 17.4.1") \
+    R(BTS_INTERRUPTS, 1, "DEBUGCTL[8]: the threshold sets status 62 and interrupts (does not)", "SDM 17.4.9; LX ds.c") \
+    R(BTS_BY_SOURCE, 1, "DEBUGCTL[9], [10] look at the ring of a branch's source (target)", "LX ds.c: rings leak") \
+    R(CHECK_BTS_AREA, 1, "violation: entries that do not fit between base and maximum", "SDM 17.4.9.2")              \
+    R(CHECK_BTS_GUEST, 1, "violation: a branch of a guest is stored by a linear address", "LX core.c")               \
     R(CHECK_LBR_READ, 1, "violation: an entry is accessed while branches are recorded", "LX lbr.c")                \
     R(CHECK_PEBS_MEMORY, 1, "violation: a record or its area in memory that is not mapped", "SDM 18.4.4") \
     R(CHECK_PEBS_AREA, 1, "violation: an area whose index is no record's, or without a threshold", "LX ds.c")         \

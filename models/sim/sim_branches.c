@@ -283,6 +283,8 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
     unsigned index = sim->current;
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
+    if (upmu_sim_traces(sim, index))
+        upmu_sim_traces_store(sim, index, branch);
     /* For speed return early if no stack is enabled: with rule LBR_HOOKS each access of a test is two branches. */
     if (!((cpu->debugctl | cpu->lbr.ctl) & 1u) && !(cpu->amd.debug_extension & EXTENSION_LBR))
         return;

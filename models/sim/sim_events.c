@@ -100,6 +100,33 @@ static bool sim_concerned(const struct sim_run *run, unsigned cpu)
     return upmu_sim_family_concerned(run->sim, cpu, run->from);
 }
 
+/* Return the number of instructions of the burst that have retired at a step. */
+static uint64_t sim_retired_at(const struct sim_run *run, uint64_t step)
+{
+    return run->burst->instructions != 0 ? sim_happened(run->burst->instructions, step, run->span) : step;
+}
+
+static uint64_t sim_retired(const struct sim_run *run)
+{
+    return sim_retired_at(run, run->step);
+}
+
+/*
+ * Return the step after which the next branch of a burst is taken, if the CPU stores its branches into memory; else the
+ * end of the burst. The entry may be the one whose threshold interrupts.
+ */
+static uint64_t next_branch(const struct sim_run *run)
+{
+    const struct upmu_sim_burst *burst = run->burst;
+    uint64_t instructions = burst->instructions != 0 ? burst->instructions : run->span, next, step;
+
+    if (burst->branch_step == 0 || !upmu_sim_traces(run->sim, run->from))
+        return run->span;
+    next = (upmu_sim_divide(sim_retired(run), burst->branch_step) + 1u) * burst->branch_step;
+    step = next < instructions ? sim_step_of(next, instructions, run->span) : run->span;
+    return step > run->step ? step : run->step + 1u;
+}
+
 /*
  * Return the step at which the burst is cut next: its end, the next overflow of a counter, or the step at which a late
  * status bit or interrupt is due. Fills in run->total: how much each counter would count of the whole burst with its
@@ -128,18 +155,7 @@ static uint64_t next_cut(struct sim_run *run)
         if (upmu_sim_steps_left(&run->sim->cpu[cpu]) < cut - run->step)
             cut = run->step + upmu_sim_steps_left(&run->sim->cpu[cpu]);
     }
-    return cut;
-}
-
-/* Return the number of instructions of the burst that have retired at a step. */
-static uint64_t sim_retired_at(const struct sim_run *run, uint64_t step)
-{
-    return run->burst->instructions != 0 ? sim_happened(run->burst->instructions, step, run->span) : step;
-}
-
-static uint64_t sim_retired(const struct sim_run *run)
-{
-    return sim_retired_at(run, run->step);
+    return next_branch(run) < cut ? next_branch(run) : cut;
 }
 
 /* Take the branches of the burst from run->step up to the step `cut`: of many the last ones, as a stack is short. */
@@ -152,7 +168,9 @@ static void take_branches(const struct sim_run *run, uint64_t cut)
         return;
     from = upmu_sim_divide(sim_retired(run), burst->branch_step);
     to = upmu_sim_divide(sim_retired_at(run, cut), burst->branch_step);
-    for (from = to - from > most ? to - most : from; from < to; from++)
+    if (to - from > most && !upmu_sim_traces(run->sim, run->from))
+        from = to - most;
+    for (; from < to; from++)
         upmu_sim_branch(run->sim, &burst->branch[from - upmu_sim_divide(from, burst->branch_count) *
                                                             burst->branch_count]);
 }

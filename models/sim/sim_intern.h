@@ -15,7 +15,8 @@
  *   sim_p4_profiles.c  which Pentium 4s, their CPUID
  *   sim_amd*.c         AMD (sim_amd.h)
  *   sim_branches.c     branch records of Intel and AMD
- *   sim_pebs.c         precise samples of Intel (PEBS)
+ *   sim_pebs.c         precise samples of Intel (PEBS), and the debug store area
+ *   sim_traces.c       branch traces in memory of Intel (BTS)
  *   sim_family.c       calls the functions of the CPU's family: Intel core, Pentium 4 or AMD
  *   sim_profiles.c     which CPUs of Intel, without Pentium 4s
  *   sim_cpuid.c        their CPUID
@@ -82,6 +83,11 @@
 #define SIM_STATUS_CHANGED SIM_BIT(63)
 
 #define SIM_DEBUGCTL_LBR SIM_BIT(0)
+#define SIM_DEBUGCTL_TR SIM_BIT(6)
+#define SIM_DEBUGCTL_BTS SIM_BIT(7)
+#define SIM_DEBUGCTL_BTINT SIM_BIT(8)
+#define SIM_DEBUGCTL_BTS_OFF_OS SIM_BIT(9)
+#define SIM_DEBUGCTL_BTS_OFF_USR SIM_BIT(10)
 #define SIM_DEBUGCTL_FREEZE_LBR SIM_BIT(11)
 #define SIM_DEBUGCTL_FREEZE SIM_BIT(12)
 #define SIM_DEBUGCTL_FREEZE_SMM SIM_BIT(14)
@@ -530,5 +536,30 @@ void upmu_sim_pebs_data_config(struct upmu_sim *sim, unsigned cpu, uint64_t valu
 void upmu_sim_pebs_start(struct upmu_sim *sim, unsigned cpu);
 /* Check the counters with PEBS before an entry into a guest. */
 void upmu_sim_pebs_cross(struct upmu_sim *sim, unsigned cpu);
+
+/*
+ * Without DTES64 in CPUID the debug store area and records have words of 32 bits, and a record has the first ten alone
+ * (UPMU_SIM_NARROW_DS).
+ */
+bool upmu_sim_debug_narrow(const struct upmu_sim *sim, unsigned cpu);
+
+/*
+ * Access a word of `length` bytes of the test's memory; a failure is a mistake of the software that gave the hardware
+ * this address.
+ */
+bool upmu_sim_debug_store(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address,
+                          uint64_t *word, unsigned length);
+
+/* Access a word of the debug store area, by its offset where words have 64 bits. */
+bool upmu_sim_debug_area(struct upmu_sim *sim, unsigned cpu, bool writes, unsigned offset, uint64_t *word);
+
+/* Let the CPU be as after a threshold of the debug store: the status says so, counters freeze, an interrupt is due. */
+void upmu_sim_debug_full(struct upmu_sim *sim, unsigned cpu);
+
+/* sim_traces.c */
+
+/* Does the CPU store its taken branches into memory? The second function stores one, as far as there is room. */
+bool upmu_sim_traces(const struct upmu_sim *sim, unsigned cpu);
+void upmu_sim_traces_store(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_branch *branch);
 
 #endif

@@ -65,30 +65,20 @@ static bool is_architectural(const struct upmu_sim *sim, unsigned index)
     return format_of_records(sim_is(sim, index)) == 15;
 }
 
-/*
- * Without DTES64 in CPUID the debug store area and records have words of 32 bits, and a record has the first ten alone
- * (UPMU_SIM_NARROW_DS).
- */
-static bool is_narrow(const struct upmu_sim *sim, unsigned index)
+bool upmu_sim_debug_narrow(const struct upmu_sim *sim, unsigned index)
 {
     return sim_is(sim, index)->flags & UPMU_SIM_NARROW_DS && sim_on(sim, UPMU_SIM_RULE_PEBS_NARROW);
 }
 
 /* ---- Memory ---- */
 
-/*
- * Access a word of `length` bytes of the test's memory; a failure is a mistake of the software that gave the hardware
- * this address.
- */
-static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uint64_t address, uint64_t *word,
-                          unsigned length)
+bool upmu_sim_debug_store(struct upmu_sim *sim, unsigned index, enum upmu_sim_memory_kind kind, uint64_t address,
+                          uint64_t *word, unsigned length)
 {
-    enum upmu_sim_memory_kind kind = (writes ? UPMU_SIM_MEMORY_WRITE : UPMU_SIM_MEMORY_READ) |
-                                     (is_architectural(sim, index) ? UPMU_SIM_MEMORY_PHYSICAL : 0);
     uint8_t bytes[8];
 
     for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(writes ? *word >> 8u * i : 0);
+        bytes[i] = (uint8_t)(kind & UPMU_SIM_MEMORY_WRITE ? *word >> 8u * i : 0);
     if (sim->memory == NULL || !sim->memory(sim, index, kind, address, bytes, length)) {
         if (sim_on(sim, UPMU_SIM_RULE_CHECK_PEBS_MEMORY))
             upmu_sim_violate(sim, "a record, or the debug store area, is in memory that is not mapped", SIM_MSR_DS_AREA,
@@ -101,18 +91,19 @@ static bool access_memory(struct upmu_sim *sim, unsigned index, bool writes, uin
     return true;
 }
 
-/* Access a word of the debug store area, by its offset where words have 64 bits. Reset values always have 64. */
-static bool access_area(struct upmu_sim *sim, unsigned index, bool writes, unsigned offset, uint64_t *word)
+/* Reset values always have 64 bits. */
+bool upmu_sim_debug_area(struct upmu_sim *sim, unsigned index, bool writes, unsigned offset, uint64_t *word)
 {
-    bool narrow = is_narrow(sim, index);
+    bool narrow = upmu_sim_debug_narrow(sim, index);
 
-    return access_memory(sim, index, writes, sim->cpu[index].ds_area + (narrow ? offset / 2u : offset), word,
-                         narrow && offset < AREA_RESET ? 4 : 8);
+    return upmu_sim_debug_store(sim, index, writes ? UPMU_SIM_MEMORY_WRITE : UPMU_SIM_MEMORY_READ,
+                                sim->cpu[index].ds_area + (narrow ? offset / 2u : offset), word,
+                                narrow && offset < AREA_RESET ? 4 : 8);
 }
 
 static bool read_area(struct upmu_sim *sim, unsigned index, unsigned offset, uint64_t *out_value)
 {
-    return access_area(sim, index, false, offset, out_value);
+    return upmu_sim_debug_area(sim, index, false, offset, out_value);
 }
 
 /* Where the next words of a record go; after an access that failed nothing more is stored. */
@@ -125,9 +116,12 @@ struct pebs_store {
 
 static void put_word(struct pebs_store *store, uint64_t word)
 {
-    unsigned length = is_narrow(store->sim, store->cpu) ? 4 : 8;
+    enum upmu_sim_memory_kind kind = UPMU_SIM_MEMORY_WRITE;
+    unsigned length = upmu_sim_debug_narrow(store->sim, store->cpu) ? 4 : 8;
 
-    store->fine = store->fine && access_memory(store->sim, store->cpu, true, store->at, &word, length);
+    if (is_architectural(store->sim, store->cpu))
+        kind |= UPMU_SIM_MEMORY_PHYSICAL;
+    store->fine = store->fine && upmu_sim_debug_store(store->sim, store->cpu, kind, store->at, &word, length);
     store->at += length;
 }
 
@@ -166,7 +160,7 @@ static void put_fixed(struct pebs_store *store, unsigned format, const struct pe
 {
     static const uint8_t order[REGISTERS] = {0, 1, 2, 5, 3, 4, 8, 9, 7, 6, 10, 11, 12, 13, 14, 15, 16, 17};
 
-    if (is_narrow(store->sim, store->cpu)) {
+    if (upmu_sim_debug_narrow(store->sim, store->cpu)) {
         for (unsigned i = 0; i < NARROW_REGISTERS; i++)
             put_word(store, register_value(event, order[i]));
         return;
@@ -569,6 +563,18 @@ static void reload_after_record(struct upmu_sim *sim, unsigned index, unsigned c
     cpu->counter[counter].loaded = cpu->counter[counter].value;
 }
 
+static void set_status(struct upmu_sim *sim, unsigned index, uint64_t bit)
+{
+    sim->cpu[index].status |= bit;
+    upmu_sim_intel_freeze(sim, index);
+    upmu_sim_request_pmi(sim, index);
+}
+
+void upmu_sim_debug_full(struct upmu_sim *sim, unsigned index)
+{
+    set_status(sim, index, SIM_STATUS_DS);
+}
+
 /* The buffer has as many bytes as its threshold, or more: show it in the status, freeze, and request an interrupt. */
 static void reach_threshold(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
@@ -576,9 +582,7 @@ static void reach_threshold(struct upmu_sim *sim, unsigned index, unsigned count
 
     if (sim_on(sim, UPMU_SIM_RULE_HAZARD_PEBS_HIDDEN))
         bit = sim_global_bit(counter);
-    sim->cpu[index].status |= bit;
-    upmu_sim_intel_freeze(sim, index);
-    upmu_sim_request_pmi(sim, index);
+    set_status(sim, index, bit);
 }
 
 /* Store a record into the buffer of the debug store area. Returns false if the buffer has no room. */
@@ -587,7 +591,7 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     static const uint8_t words[] = {18, 22, 24, 25};
     const unsigned format = format_of_records(sim_is(sim, index));
     const uint64_t groups = adaptive_groups(sim, index, counter);
-    const unsigned bytes = is_narrow(sim, index) ? 4u * NARROW_REGISTERS
+    const unsigned bytes = upmu_sim_debug_narrow(sim, index) ? 4u * NARROW_REGISTERS
                            : format < 4          ? 8u * words[format]
                                                  : adaptive_bytes(groups);
     const uint64_t now = sim->now_ns + sim->cpu[index].tsc_offset;
@@ -608,7 +612,7 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     else
         put_adaptive(&store, groups, event, now);
     next += bytes;
-    if (!store.fine || !access_area(sim, index, true, AREA_INDEX, &next))
+    if (!store.fine || !upmu_sim_debug_area(sim, index, true, AREA_INDEX, &next))
         return false;
     if (next >= threshold)
         reach_threshold(sim, index, counter);

@@ -119,6 +119,7 @@ static void leave_junk(struct host *host, unsigned cpu)
         }
     }
     host->sim.cpu[cpu].status = flags_of(host);
+    host->sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
     upmu_sim_poke(&host->sim, cpu, 0x1d9, 0x19c3);
     upmu_sim_forget(&host->sim);
 }

@@ -803,6 +803,7 @@ static void memory_that_cannot_be_is_refused(void **state)
         assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &of, &why), UPMU_ERR_INVALID, kind);
         host_costs(&host, "a refusal", 0, 0);
     }
+    host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
     assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &right, &why), UPMU_ERR_STATE);
     assert_string_equal(why.word, "other software has the debug store");
@@ -1089,6 +1090,7 @@ static void a_change_that_loses_the_memory_is_an_error(void **state)
     set_up("skylake");
     host_sample(&host, "MEM_INST_RETIRED.ALL_LOADS:pp", 1000);
     run_at(CODE, 1500);
+    host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
     assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_ERR_PORT);
     assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
@@ -1107,6 +1109,7 @@ static void a_change_that_loses_the_memory_lets_threads_wait(void **state)
     give(1);
     host_thread_switch(&host, 1, 0);
     assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
     upmu_sim_poke(&host.sim, 1, 0x1d9, 0xc0);
     assert_int_equal(upmu_cpu_changed(&host.cpu[1]), UPMU_OK);
     assert_int_equal(host.session.state, UPMU_SESSION_WAITING);

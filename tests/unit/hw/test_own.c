@@ -182,6 +182,7 @@ static void a_branch_trace_of_a_former_kernel_ends_with_take_firmware(void **sta
             struct host host;
 
             host_prepare(&host, profiles[i]);
+            host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
             upmu_sim_poke(&host.sim, 0, 0x600, 0xdead000);
             upmu_sim_poke(&host.sim, 0, 0x1d9, left);
             host_start(&host);
@@ -191,10 +192,12 @@ static void a_branch_trace_of_a_former_kernel_ends_with_take_firmware(void **sta
             upmu_cpu_take_firmware(&host.cpu[0]);
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left & 1);
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x600), 0xdead000);
+            host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 1; /* a branch that is stored now would be a violation */
             assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 1000);
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left & 1);
+            host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0;
             host_end(&host);
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left);
         }
@@ -209,6 +212,7 @@ static void a_branch_trace_that_began_later_is_left_alone(void **state)
     host_prepare(&host, "skylake");
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1800);
     host_start(&host);
+    host.sim.rule[UPMU_SIM_RULE_BTS_STORES] = 0; /* other software's trace, whose memory the test has not */
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
     upmu_cpu_take_firmware(&host.cpu[0]);
     assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);

@@ -467,6 +467,51 @@ static void records_and_counters_are_the_truth(void **state)
     assert_compare(records, >, 5000);
 }
 
+/* ---- Branch traces ---- */
+
+static void count_interrupt(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    (void)sim, (void)cpu, (void)interrupt;
+    f.interrupts++;
+    wr(0x1d9, 0);
+}
+
+/* The interrupt comes at the branch that reaches the threshold: then no more branches of the burst are stored. */
+static void a_burst_stores_its_branches_up_to_the_threshold(void **state)
+{
+    static const struct upmu_sim_branch branches[] = {{.from = CODE + 0x10, .to = CODE},
+                                                      {.from = CODE + 0x20, .to = CODE + 0x40, .mispredicted = true}};
+    uint64_t entry[3];
+
+    (void)state;
+    set_up("skylake");
+    f.sim.deliver = count_interrupt;
+    f.sim.rule[UPMU_SIM_RULE_LBR_HOOKS] = 0;
+    f.port->pmi_rearm(f.port->context);
+    set_area(0, BUFFER);
+    set_area(8, BUFFER);
+    set_area(16, BUFFER + BUFFER_BYTES - BUFFER_BYTES % 24u);
+    set_area(24, BUFFER + 24u * 100u);
+    wr(0x600, AREA);
+    wr(0x1d9, 0x1c0);
+    f.sim.cpu[0].irqs_on = true;
+    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 5000,
+                                                     .cycles = 7000,
+                                                     .ip = CODE,
+                                                     .branch = branches,
+                                                     .branch_count = 2,
+                                                     .branch_step = 10});
+    assert_int_equal(f.interrupts, 1);
+    assert_int_equal(area_word(8), BUFFER + 24u * 100u);
+    for (unsigned i = 0; i < 100; i++) {
+        memcpy(entry, f.buffer + 24u * i, sizeof entry);
+        assert_int_equal(entry[0], branches[i % 2u].from);
+        assert_int_equal(entry[1], branches[i % 2u].to);
+        assert_int_equal(entry[2], i % 2u ? 0 : 0x10);
+    }
+    no_violation();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -474,6 +519,7 @@ int main(void)
         cmocka_unit_test(adaptive_records_have_their_groups),
         cmocka_unit_test(architectural_records_have_their_groups),
         cmocka_unit_test(records_and_counters_are_the_truth),
+        cmocka_unit_test(a_burst_stores_its_branches_up_to_the_threshold),
     };
 
     layouts_load(&layouts);
