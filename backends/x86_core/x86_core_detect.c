@@ -407,18 +407,34 @@ static bool is_readable(const struct upmu_detection *detection, uint32_t address
 }
 
 /*
- * Can the CPU write records of samples (PEBS)? The DS flag of CPUID says so, unless MISC_ENABLE denies it (SDM 18.4.4).
- * A CPU whose IA32_PEBS_ENABLE cannot be read writes no records: a hypervisor may show the flag and refuse the
- * register.
+ * Return the bits of MISC_ENABLE that deny what the CPU's debug store can do (SDM 18.4.4, 17.4.5), or all bits where
+ * the DS flag of CPUID says that there is none. A register that cannot be read denies nothing.
  */
-static bool writes_records(const struct upmu_detection *detection)
+static uint64_t read_denied(const struct upmu_detection *detection)
 {
     uint64_t enable;
 
-    return (detection->leaf1[3] >> 21 & 1u) &&
-           !(detection->rdmsr(detection->context, 0x1A0, true, &enable) && (enable >> 12 & 1u)) &&
-           is_readable(detection, 0x3F1);
+    if (!(detection->leaf1[3] >> 21 & 1u))
+        return ~UINT64_C(0);
+    return detection->rdmsr(detection->context, 0x1A0, true, &enable) ? enable : 0;
 }
+
+#define DENIES_TRACES UPMU_BIT64(11)
+#define DENIES_RECORDS UPMU_BIT64(12)
+
+#if UPMU_BTS
+
+/* Note whether branches can be stored into memory, with words of 64 bits (DTES64), and left out by ring (DS-CPL). */
+static void note_traces(const struct upmu_detection *detection, uint64_t denied, struct upmu_pmu *pmu)
+{
+    if ((denied & DENIES_TRACES) || !(detection->leaf1[2] >> 2 & 1u) || !(pmu->capabilities & UPMU_PMU_DEBUGCTL))
+        return;
+    pmu->traces = UPMU_TRACES_STORED;
+    if (detection->leaf1[2] >> 4 & 1u)
+        pmu->traces |= UPMU_TRACES_BY_RING;
+}
+
+#endif
 
 /*
  * Mark rows of registers, from `row` on, as present: IA32_PMC_GPn_CFG_B, by which counters reload each other (leaf 23H
@@ -467,6 +483,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     uint32_t words[INTEL_LEAVES][4], features;
     const struct model *model;
     struct shape shape;
+    uint64_t denied;
     bool tfa;
 
     if (!is_intel_core(detection))
@@ -498,7 +515,12 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     forbid_rdpmc(detection, out_pmu);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
-    if (shape.version >= 2 && !shape.by_index && writes_records(detection)) {
+    denied = shape.version >= 2 ? read_denied(detection) : ~UINT64_C(0);
+#if UPMU_BTS
+    note_traces(detection, denied, out_pmu);
+#endif
+    /* A hypervisor may show records and refuse the register: then there are none. */
+    if (!shape.by_index && !(denied & DENIES_RECORDS) && is_readable(detection, 0x3F1)) {
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
 #if UPMU_PRECISE
         note_records(detection, shape.perf_capabilities, out_pmu);

@@ -47,6 +47,7 @@
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
 #include "core/sample/record_branches.h"
+#include "core/sample/traces_core.h"
 #include "core/sample/user_page.h"
 
 /*
@@ -207,8 +208,7 @@ static inline bool upmu_features_need_crossings(const struct upmu_meter *meter)
     if (meter->cpu->records.area)
         return true;
 #endif
-    (void)meter;
-    return false;
+    return upmu_traces_run(meter);
 }
 
 /*
@@ -229,6 +229,12 @@ static inline void upmu_features_cross(struct upmu_meter *meter)
     if (meter->branches)
         upmu_branch_samples_cross(meter);
 #endif
+}
+
+/* As upmu_features_cross(), of a trace of branches, also where no counter is opened or closed.  False: a fault. */
+static inline bool upmu_features_cross_traces(struct upmu_meter *meter)
+{
+    return upmu_traces_cross(meter);
 }
 
 /* A handler, or the end of a bracket that reads mail, may have loaded counters: write the pages of user mode again. */
@@ -291,11 +297,11 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
  */
 static inline void upmu_features_again(struct upmu_meter *meter)
 {
+    if (!upmu_meter_is_unit(meter) && !upmu_traces_end(meter))
+        return; /* the next start, or the end of the CPU, tries again */
 #if UPMU_PRECISE
     if (!upmu_meter_is_unit(meter))
         upmu_records_again(meter);
-#else
-    (void)meter;
 #endif
 #if UPMU_BRANCH_SAMPLES
     if (!upmu_meter_is_unit(meter))
@@ -310,19 +316,20 @@ static inline bool upmu_features_run(const struct upmu_cpu *cpu)
     if (cpu->meter.takes_branches)
         return true;
 #endif
-    return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]);
+    return upmu_traces_run(&cpu->meter) || (UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]));
 }
 
 /*
- * A CPU leaves or sleeps: stop its branch stack, its records of samples and its IBS units, and restore their registers.
+ * A CPU leaves or sleeps: end its trace of branches, stop its branch stack, its records of samples and its IBS units, and restore their registers.
  * Returns false where a register faulted.  In a local bracket.
  */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
-    bool fine = upmu_branches_end(&cpu->meter);
+    bool ended = upmu_traces_end(&cpu->meter), fine = upmu_branches_end(&cpu->meter) && ended;
 
 #if UPMU_PRECISE
-    fine = upmu_records_end(&cpu->meter) && fine;
+    /* A trace that a fault lets run would go on in whatever memory the register of the area says then. */
+    fine = (!ended || upmu_records_end(&cpu->meter)) && fine;
 #endif
     return upmu_ibs_end(&cpu->meter) && fine;
 }

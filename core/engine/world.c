@@ -97,14 +97,11 @@ static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, u
     return fine && upmu_bank_gate(&meter->bank, open, close);
 }
 
-static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
+/* The world has changed (meter->in_guest): open the counters of the new one, and close those of the other. */
+static enum upmu_status cross_counters(struct upmu_meter *meter, bool guest)
 {
-    bool guest = in_guest;
     uint32_t open = meter->of_world[guest], close = meter->of_world[!guest];
 
-    if (meter->in_guest == guest || meter->by_hardware)
-        return UPMU_OK;
-    meter->in_guest = guest;
     meter->bank.absent = close;
     if (!(open | close)) {
         if (guest)
@@ -124,6 +121,19 @@ static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
         upmu_features_cross(meter);
     /* Precise events may store records still: the end of the bracket stops their sessions. */
     return meter->failed ? UPMU_ERR_PORT : UPMU_OK;
+}
+
+static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
+{
+    bool guest = in_guest, fine;
+    enum upmu_status status;
+
+    if (meter->in_guest == guest || meter->by_hardware)
+        return UPMU_OK;
+    meter->in_guest = guest;
+    fine = upmu_features_cross_traces(meter);
+    status = cross_counters(meter, guest);
+    return fine ? status : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)

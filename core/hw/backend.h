@@ -165,6 +165,10 @@ struct upmu_text;
 /* Bit of upmu_pmu.record_capabilities: records have the parts that are asked for (PERF_CAPABILITIES, "baseline"). */
 #define UPMU_RECORDS_ADAPTIVE (UINT32_C(1) << 14)
 
+/* Bits of upmu_pmu.traces. */
+#define UPMU_TRACES_STORED 1u  /* the CPU can store its branches into memory */
+#define UPMU_TRACES_BY_RING 2u /* it can leave out those of ring 0, or those of the others (DS-CPL) */
+
 /*
  * Flag in struct upmu_row.flags of the encoder's copy of a row, in no catalogue: the event's name is not in the
  * architectural catalogue, so it is the model's own name (upmu_backend.from_row).

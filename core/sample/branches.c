@@ -16,6 +16,7 @@
 #include "core/sample/branch_samples.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/records_core.h"
+#include "core/sample/traces_core.h"
 
 #if UPMU_BRANCHES
 
@@ -196,6 +197,8 @@ static enum upmu_status look_around(struct upmu_meter *meter, const struct upmu_
     struct upmu_bank *bank = &meter->bank;
     uint64_t trace = 0;
 
+    if (upmu_traces_run(meter))
+        return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "a trace of branches runs");
     unit->select = unit->depth = 0;
     if (bank->pmu->branch_trace && !upmu_bank_read_address(bank, TRACE_CONTROL, &trace))
         return refuse_faulted(start, bank);
@@ -546,6 +549,7 @@ void upmu_records_emergency(struct upmu_cpu *cpu)
 {
     const struct upmu_branch_stack *stack;
 
+    upmu_traces_off(cpu); /* first: the area of precise records may be the trace's, too */
     upmu_records_off(cpu);
     if (!cpu->branches.ours)
         return;

@@ -7,6 +7,7 @@
 #include "core/engine/meter.h"
 #include "core/sample/batch.h"
 #include "core/sample/records_core.h"
+#include "core/sample/traces_core.h"
 
 #if UPMU_PRECISE
 
@@ -69,6 +70,8 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     const char *reason = NULL;
     enum upmu_status status;
 
+    if (upmu_traces_run(meter)) /* by the same area, or by one of its own */
+        return refuse_records(use, meter->pmu, UPMU_ERR_STATE, "a trace of branches runs");
     if (!memory)
         return take_back(meter, use);
     if (records->area)

@@ -193,6 +193,11 @@
 #define UPMU_BRANCH_SAMPLES (UPMU_BRANCHES && UPMU_PRECISE && UPMU_FORMATS)
 #endif
 
+/* Traces of branches in memory (upmu/bts.h); needs UPMU_BRANCHES, UPMU_PRECISE.  0: the calls are COMPILED_OUT. */
+#ifndef UPMU_BTS
+#define UPMU_BTS (UPMU_BRANCHES && UPMU_PRECISE)
+#endif
+
 /* Hybrid sessions (upmu/hybrid.h); needs UPMU_THREADS.  0: the calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_HYBRIDS
 #define UPMU_HYBRIDS (UPMU_THREADS && UPMU_IS_FULL)

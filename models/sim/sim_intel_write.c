@@ -283,6 +283,8 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
         return false;
     if (!sim_on(sim, UPMU_SIM_RULE_LBR_ENABLE))
         value &= ~SIM_DEBUGCTL_LBR;
+    if (!sim_on(sim, UPMU_SIM_RULE_BTS_ENABLE))
+        value &= ~(SIM_DEBUGCTL_TR | SIM_DEBUGCTL_BTS);
     sim->cpu[index].debugctl = value;
     return true;
 }

@@ -445,6 +445,9 @@ struct upmu_cpu {
 #if UPMU_PRECISE
     struct upmu_records records;
 #endif
+#if UPMU_BTS
+    struct upmu_bts *volatile bts;               /* trace of branches at work; NULL: not started */
+#endif
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* memory of meter.bank */
 #if UPMU_UNCORE
     struct upmu_cpu *next;                       /* next CPU in the list machine->cpus */

@@ -129,6 +129,9 @@ struct upmu_pmu {
     uint8_t record_bytes;               /* of the shortest record */
     /* 1: fixed counter 0 does not measure the latency of the retirement, which its records have a place for */
     uint8_t record_untimed;
+#if UPMU_BTS
+    uint8_t traces;                     /* mask: what the CPU can do of traces of branches in memory (UPMU_TRACES_…) */
+#endif
     uint8_t record_least_log2;          /* 1 << this: the fewest events of a period on counters of record_long */
     /* mask: counters whose records are wrong where the counter was loaded to overflow earlier */
     uint32_t record_long;
