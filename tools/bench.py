@@ -46,6 +46,7 @@ BUDGETS = {
     # The engine: 5 % above what is reached.
     "engine-switch-same": 1395, "engine-switch-changed": 2310, "engine-switch-out": 1154, "engine-switch-in": 1041,
     "engine-switch-changed-k8": 3390, "engine-switch-changed-p4": 3264, "engine-start": 1067, "engine-stop": 1000,
+    "engine-fork": 2205, "engine-switch-new": 1697,
     "engine-read-1": 263, "engine-read-5": 507, "engine-region-begin": 562, "engine-region-end": 618,
     "engine-pmi-1-of-5-worst": 1328, "engine-pmi-8-one": 1760, "engine-pmi-8-all": 3782, "engine-pmi-8-foreign": 1122,
     # Many sessions: the same with ten times as many.

@@ -5,7 +5,9 @@
  */
 #include <upmu/group.h>
 
+#include "core/engine/session_core.h"
 #include "core/engine/sum.h"
+#include "core/engine/thread_core.h"
 #include "core/util/mem.h"
 #include "core/util/shared.h"
 
@@ -39,24 +41,43 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
 }
 
 /*
- * Make the session of a member with the group's events, attach it to the thread, and start it.  Returns the first
- * status that is not UPMU_OK; the session may be attached then.
+ * Attach the new session of a member to its thread.  The events are checked in the first session of the group that is
+ * attached: the answer is that for all.  Returns the first status that is not UPMU_OK.
  */
-static enum upmu_status start_member(const struct upmu_group *group, struct upmu_member *member,
-                                     struct upmu_thread *thread, struct upmu_cpu *cpu)
+static enum upmu_status attach_member(struct upmu_group *group, struct upmu_session *session,
+                                      struct upmu_thread *thread, struct upmu_cpu *cpu)
 {
-    struct upmu_session *session = &member->session;
-    enum upmu_status status = upmu_session_init(session, group->state.machine);
+    enum upmu_status status = upmu_session_share(session, group->state.flags & UPMU_GROUP_SHARE);
 
+    if (status == UPMU_OK && group->state.known) {
+        upmu_session_take_list(session, group->state.event, group->state.events);
+        return upmu_thread_attach(session, thread, cpu);
+    }
     for (unsigned i = 0; status == UPMU_OK && i < group->state.events; i++)
         status = upmu_set_add_event(&session->set, &group->state.event[i], NULL);
     if (status == UPMU_OK)
-        status = upmu_session_share(session, group->state.flags & UPMU_GROUP_SHARE);
-    if (status == UPMU_OK)
         status = upmu_session_attach_thread(session, thread, cpu);
-    if (status == UPMU_OK)
-        status = upmu_session_start(session);
+    group->state.known = status == UPMU_OK;
     return status;
+}
+
+/*
+ * Make the session of a member with the group's events, attach it to the thread, and start it.  Returns the first
+ * status that is not UPMU_OK; the session may be attached then.
+ */
+static enum upmu_status start_member(struct upmu_group *group, struct upmu_member *member,
+                                     struct upmu_thread *thread, struct upmu_cpu *cpu)
+{
+    struct upmu_session *session = &member->session;
+    enum upmu_status status = upmu_session_init_sized(session, UPMU_SESSION_BYTES(group->state.events),
+                                                      group->state.machine, &session);
+
+    if (status == UPMU_OK)
+        status = attach_member(group, session, thread, cpu);
+    if (status != UPMU_OK)
+        return status;
+    upmu_session_know(session, group->state.compiled);
+    return upmu_session_start(session);
 }
 
 static enum upmu_status add_member(struct upmu_group *group, struct upmu_member *member, struct upmu_thread *thread,

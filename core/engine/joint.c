@@ -10,6 +10,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/domain.h"
 #include "core/engine/meter.h"
+#include <upmu/group.h>
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
@@ -224,3 +225,31 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
            (tally->alternative != result->alternative ||
             memcmp(tally->slot, result->counter, sizeof tally->slot) != 0);
 }
+
+#if UPMU_GROUPS
+
+void upmu_joint_give(const struct upmu_set *set, struct upmu_compiled *compiled)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        struct upmu_compiled_event *event = &compiled->event[i];
+
+        event->counters = set->tally[i].counters;
+        memcpy(event->slot, set->tally[i].slot, sizeof event->slot);
+        event->alternative = set->tally[i].alternative;
+    }
+}
+
+void upmu_joint_take(struct upmu_set *set, const struct upmu_compiled *compiled)
+{
+    const struct upmu_compiled_event *event = compiled->event;
+
+    for UPMU_TALLIES(tally, set) {
+        tally->counters = event->counters;
+        memcpy(tally->slot, event->slot, sizeof tally->slot);
+        UPMU_STORE(tally->counter, tally->slot[0]);
+        tally->alternative = event->alternative;
+        event++;
+    }
+}
+
+#endif

@@ -76,6 +76,12 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 /* Store in a tally the counters and the way of a result. */
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result);
 
+#if UPMU_GROUPS
+/* Store in an entry of a group where the events of a set are; or store in the tallies of a set what an entry has. */
+void upmu_joint_give(const struct upmu_set *set, struct upmu_compiled *compiled);
+void upmu_joint_take(struct upmu_set *set, const struct upmu_compiled *compiled);
+#endif
+
 /* Note in a tally that its event has no place any more. */
 static UPMU_INSIDE void upmu_joint_forget(struct upmu_tally *tally)
 {

@@ -4,6 +4,7 @@
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
+#include <upmu/group.h>
 
 /*
  * Scatter the numbers of placements, so that different groups have different sums: plain numbers would not (3 + 5 is
@@ -81,3 +82,15 @@ void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session)
     upmu_session_sum(session);
     remember_place(meter, session, session->counters);
 }
+
+#if UPMU_GROUPS
+
+void upmu_placed_take(struct upmu_set *set, const struct upmu_compiled *compiled)
+{
+    set->counters = compiled->counters;
+    set->stamp = compiled->stamp;
+    set->placed_blocked = compiled->blocked;
+    set->placed_class = compiled->program.kind;
+}
+
+#endif

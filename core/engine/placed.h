@@ -54,6 +54,15 @@ bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_s
 /* Note that the placement of a set is valid beside these co-runners, which need not be those that run now. */
 void upmu_placed_beside(struct upmu_set *set, uint64_t corunners);
 
+#if UPMU_GROUPS
+/*
+ * Note the placement of a group's entry in a set that was never placed.  It has the entry's stamp, as one placement.
+ * `placed_beside` stays 0: the placement is valid alone, and beside all others if the program needs no register that
+ * others may need (UPMU_PROGRAM_FREE).
+ */
+void upmu_placed_take(struct upmu_set *set, const struct upmu_compiled *compiled);
+#endif
+
 /*
  * Note the new placement of a session's active set: its counters, its stamp, the co-runners, the kind of CPU.  A
  * program that was compiled before is forgotten.

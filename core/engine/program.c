@@ -3,6 +3,7 @@
 #include "core/engine/program.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
@@ -15,6 +16,7 @@
 #include "core/engine/placed.h"
 #include "core/engine/special.h"
 #include "core/engine/session_core.h"
+#include <upmu/group.h>
 
 bool upmu_program_interrupts(const struct upmu_port *port, const struct upmu_pmu *pmu, const struct upmu_tally *tally)
 {
@@ -129,10 +131,71 @@ static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
     UPMU_STORE(program->placement, upmu_placed_stamp(set));
 }
 
+#if UPMU_GROUPS
+
+/* Return the entry of a session's group for this kind of CPU; NULL: the session has no group. */
+static struct upmu_compiled *find_entry(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    return session->compiled ? session->compiled + (meter->kind & (UPMU_COMPILED_KINDS - 1u)) : NULL;
+}
+
+/* Store a program in the entry of its session's group, if it is the first one.  No event of a group samples. */
+static void give_program(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    struct upmu_compiled *compiled = find_entry(meter, set->session);
+    uint32_t state = UPMU_COMPILED_EMPTY;
+
+    if (!compiled || !__atomic_compare_exchange_n(&compiled->state, &state, UPMU_COMPILED_STORING, false,
+                                                  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    compiled->counters = set->counters;
+    compiled->blocked = set->placed_blocked;
+    compiled->stamp = set->stamp;
+    compiled->program = set->program;
+    upmu_joint_give(set, compiled);
+    memcpy(compiled->step, set->program.step, set->program.steps * sizeof compiled->step[0]);
+    __atomic_store_n(&compiled->state, UPMU_COMPILED_VALID, __ATOMIC_RELEASE);
+}
+
+bool upmu_program_take(struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_compiled *compiled = find_entry(meter, session);
+    struct upmu_set *set = upmu_active(session);
+    struct upmu_program *program = &set->program;
+
+    if (!compiled || set->placed_class ||
+        __atomic_load_n(&compiled->state, __ATOMIC_ACQUIRE) != UPMU_COMPILED_VALID ||
+        compiled->program.kind != meter->kind)
+        return false;
+    upmu_joint_take(set, compiled);
+    upmu_placed_take(set, compiled);
+    memcpy(program->step, compiled->step, compiled->program.steps * sizeof program->step[0]);
+    program->counting = compiled->program.counting;
+    program->sampling = compiled->program.sampling;
+    program->user = compiled->program.user;
+    program->steps = compiled->program.steps;
+    UPMU_STORE(program->flags, compiled->program.flags);
+    program->kind = compiled->program.kind;
+    UPMU_STORE(program->placement, compiled->program.placement);
+    return true;
+}
+
+#else
+
+static void give_program(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    (void)meter, (void)set;
+}
+
+#endif
+
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
-    if (!set->program.kind)
+    if (!set->program.kind) {
         compile_program(meter, set);
+        if (set->program.kind)
+            give_program(meter, set);
+    }
     return set->program.kind != 0;
 }
 

@@ -55,6 +55,26 @@ static inline unsigned upmu_program_records(const struct upmu_set *set, unsigned
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
+/* Values of upmu_compiled.state. */
+#define UPMU_COMPILED_EMPTY 0u
+#define UPMU_COMPILED_STORING 1u /* a CPU stores the entry */
+#define UPMU_COMPILED_VALID 2u   /* the entry is constant from now on */
+
+/*
+ * Give the active set of a session, if it was never placed, the placement and the program that a member of the
+ * session's group had first on a CPU of this kind.  Returns false where there is none, or where the session has no
+ * group.  Whether the program fits here the caller asks, as for any other.
+ */
+#if UPMU_GROUPS
+bool upmu_program_take(struct upmu_meter *meter, struct upmu_session *session);
+#else
+static inline bool upmu_program_take(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter, (void)session;
+    return false;
+}
+#endif
+
 /*
  * May the set run with its compiled program?  It is compiled for this kind of CPU, its counters are not blocked for
  * sessions (upmu_meter_blocked()), and its placement is valid beside these co-runners, of which none runs alone.  If an

@@ -31,10 +31,13 @@ unsigned upmu_room_events(const void *memory, size_t bytes)
     return events;
 }
 
-/* The arrays that a switch of threads needs come first: tallies and steps. */
+/*
+ * The arrays that a switch of threads needs come first: tallies and steps.  Tallies are cleared: `values` of an event
+ * may name events that the set has not.  The other arrays begin with each event that is stored, and with a program.
+ */
 void upmu_room_begin(struct upmu_set *set, unsigned events)
 {
-    memset(set, 0, UPMU_SET_BYTES(events));
+    memset(set, 0, offsetof(struct upmu_set, room) + events * sizeof *set->tally);
     set->capacity = (uint8_t)events;
     set->tally = (struct upmu_tally *)(void *)set->room;
     set->program.step = (struct upmu_step *)(void *)(set->tally + events);

@@ -292,10 +292,31 @@ void upmu_session_end(struct upmu_session *session);
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
 /*
+ * The session, whose only set has the list of a group, is to share placements with the members of the group, whose
+ * entries these are; NULL: it shares no placement any more.
+ */
+static inline void upmu_session_know(struct upmu_session *session, struct upmu_compiled *compiled)
+{
+#if UPMU_GROUPS
+    session->compiled = compiled;
+#else
+    (void)session, (void)compiled;
+#endif
+}
+
+/*
  * Forget the placements of all sets of a session, and its tags, as it is attached anew.  Returns whether any of its
  * events samples.
  */
 bool upmu_session_unplace(struct upmu_session *session);
+
+#if UPMU_GROUPS
+/*
+ * Store events in a new session, which upmu_set_add_event() and upmu_session_attach_thread() have accepted in another
+ * session of the machine.
+ */
+void upmu_session_take_list(struct upmu_session *session, const struct upmu_event *event, unsigned count);
+#endif
 
 /* Give each event of a session a new tag of this meter, and the session a new ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);

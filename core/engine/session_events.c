@@ -228,18 +228,21 @@ static void settle_precise(struct upmu_session *session, struct upmu_set *set, u
  * Store an event in entry `i` of a set, with attributes that check_sampling() has accepted.  Its count and tally begin
  * anew, unplaced, and the set's placement is forgotten.
  */
-static void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i, const struct upmu_event *event,
-                      const struct upmu_sampling *sampling)
+static UPMU_INSIDE_IF_LARGE void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i,
+                                           const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
     struct upmu_tally *tally = &set->tally[i];
 
     upmu_program_forget(set);
+    upmu_session_know(session, NULL);
     set->event[i] = *event;
     if (HAS_ATTRIBUTES)
         set->sampling[i] = (struct upmu_kept){
             .period = sampling->period, .event_id = sampling->event_id, .long_period = sampling->long_period,
             .values = sampling->values, .switch_after = sampling->switch_after, .resets = sampling->resets};
-    if (UPMU_THREADS)
+    else
+        memset(&set->sampling[i], 0, sizeof set->sampling[i]);
+    if (UPMU_THREADS || UPMU_TURNS)
         memset(&set->estimate[i], 0, sizeof set->estimate[i]);
     memset(tally, 0, sizeof *tally);
     tally->index = (uint8_t)i;
@@ -259,7 +262,8 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->shared = event->payload != 0;
         tally->cascades = upmu_event_cascades(event);
     }
-    settle_precise(session, set, i, HAS_ATTRIBUTES ? sampling->flags : 0);
+    if (HAS_ATTRIBUTES && sampling->period)
+        settle_precise(session, set, i, sampling->flags);
     if (UPMU_SAMPLING)
         tally->ordinary = tally->period && !sampling->random_mask && !(sampling->frequency | sampling->switch_after) &&
                           port_has_clock(session->machine->port) &&
@@ -268,7 +272,6 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->metric = is_metric(upmu_machine_pmu_of(session->machine, event->pmu), event);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     upmu_joint_forget(tally);
-    begin_times(session, set, tally, NULL);
 }
 
 /*
@@ -311,7 +314,8 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
     else if ((status = check_world(session, event)) == UPMU_OK)
         status = check_for_set(session, set, set->count, event, sampling, &checked);
     if (status == UPMU_OK) {
-        set_event(session, set, set->count++, event, &checked);
+        set_event(session, set, set->count, event, &checked);
+        begin_times(session, set, &set->tally[set->count++], NULL);
         set_world(session, upmu_session_world_of(session) | event->world);
     }
     UPMU_STORE(session->why.status, status);
@@ -326,6 +330,20 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
     return upmu_session_refuse(session, UPMU_OK) == UPMU_OK ? add_one_event(session, set, event, sampling)
                                                             : UPMU_ERR_STATE;
 }
+
+#if UPMU_GROUPS
+
+void upmu_session_take_list(struct upmu_session *session, const struct upmu_event *event, unsigned count)
+{
+    static const struct upmu_sampling none;
+
+    for (unsigned i = 0; i < count; i++)
+        set_event(session, &session->set, i, &event[i], &none);
+    session->set.count = (uint8_t)count;
+    set_world(session, event[0].world);
+}
+
+#endif
 
 enum upmu_status upmu_set_clear(struct upmu_set *set)
 {
@@ -611,6 +629,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     if (call->set == upmu_active(session))
         upmu_session_lose_place(session);
     set_event(session, call->set, call->index, call->event, call->sampling);
+    begin_times(session, call->set, &call->set->tally[call->index], NULL);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)
         upmu_session_give_tag(call->meter, &call->set->tally[call->index]);

@@ -84,6 +84,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     bool samples = false;
 
     session->tagged_by = 0;
+    upmu_session_know(session, NULL);
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {

@@ -117,7 +117,9 @@ static inline bool plan_session_in(struct upmu_meter *meter, struct upmu_session
         return false;
     if (UPMU_SETS && session->switch_due)
         upmu_thread_link(meter, session, 0);
-    planned = upmu_session_waits(session) && upmu_waiting_plan(meter, session);
+    planned = upmu_session_waits(session) &&
+              (upmu_waiting_plan(meter, session) ||
+               (__builtin_expect(upmu_program_take(meter, session), 0) && upmu_waiting_plan(meter, session)));
     upmu_session_release(session);
     return planned;
 }
@@ -407,10 +409,19 @@ static void attach_there(void *argument)
     attaching->status = attach_here(attaching->session, attaching->thread, attaching->cpu);
 }
 
+enum upmu_status upmu_thread_attach(struct upmu_session *session, struct upmu_thread *thread, struct upmu_cpu *cpu)
+{
+    struct attaching attaching = {session, thread, cpu, UPMU_OK};
+
+    attach_there(&attaching);
+    if (attaching.status == UPMU_ERR_WRONG_CPU)
+        (void)port_run_on_cpu(session->machine->port, cpu, attach_there, &attaching);
+    return attaching.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, attaching.status);
+}
+
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu)
 {
-    struct attaching attaching = {session, thread, cpu, UPMU_OK};
     enum upmu_status status;
 
     if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
@@ -420,12 +431,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     status = upmu_bracket_place(session->machine, check_fits, session);
     if (status == UPMU_ERR_BUSY)
         return upmu_session_refuse(session, status);
-    if (status != UPMU_OK)
-        return status;
-    attach_there(&attaching);
-    if (attaching.status == UPMU_ERR_WRONG_CPU)
-        (void)port_run_on_cpu(session->machine->port, cpu, attach_there, &attaching);
-    return attaching.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, attaching.status);
+    return status == UPMU_OK ? upmu_thread_attach(session, thread, cpu) : status;
 }
 
 enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu)

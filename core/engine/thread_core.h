@@ -47,6 +47,12 @@ void upmu_thread_forget(struct upmu_session *session);
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
+/*
+ * upmu_session_attach_thread() for a new session whose events are known to be those of threads, and to fit.  Returns
+ * and context: as that call.
+ */
+enum upmu_status upmu_thread_attach(struct upmu_session *session, struct upmu_thread *thread, struct upmu_cpu *cpu);
+
 /* The value of session->limit for the CPUs that have this PMU. */
 static inline uintptr_t upmu_thread_limit_of(const struct upmu_pmu *pmu)
 {

@@ -37,7 +37,9 @@ enum upmu_status upmu_waiting_bring(struct upmu_meter *meter, struct upmu_sessio
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     /* A set that needs claims always gets a search: the claims of other CPUs may have changed. */
-    if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
+    if (upmu_claims_share_set(meter, set) ||
+        !(upmu_plan_fits(meter, set) || (upmu_program_take(meter, session) && upmu_plan_fits(meter, set))) ||
+        !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
     if (status != UPMU_OK)
         return status;

@@ -67,7 +67,7 @@ struct upmu_member {
 /*
  * Make an empty group; the former contents of *group do not matter.  `events` are `count` events, at most
  * UPMU_SET_EVENTS, encoded for a PMU of the machine; they are counted and not sampled.  The array, the group and the
- * machine must stay until upmu_group_close().
+ * machine must stay until upmu_group_close(), the array as it is.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no events, too many, an unknown flag); UPMU_ERR_COMPILED_OUT.
  * Context: any.

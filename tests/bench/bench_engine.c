@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/group.h>
 #include <upmu/place.h>
 #include <upmu/session.h>
 #include <upmu/upmu.h>
@@ -22,6 +24,8 @@ static struct upmu_place_work work;
 static struct upmu_cpu other_cpu[64];
 static struct upmu_session first, second, third, many[MANY];
 static struct upmu_thread idle, one, other, wide;
+static struct upmu_group group;
+static struct upmu_member parent, child;
 static struct upmu_region region;
 static struct upmu_count counts[UPMU_SET_EVENTS];
 static uint64_t ring[4096], status_register, value_of_all, now_ns;
@@ -269,6 +273,36 @@ static void measure_switches(void)
     measure_call("engine-switch-changed-p4", do_switch_to_other, &one);
 }
 
+/* ---- A new thread with a known list ---- */
+
+static void do_fork(void *argument)
+{
+    last_status = upmu_group_fork(&parent, argument, &other);
+}
+
+/* A thread of a group that has run makes another one, which runs then for the first time. */
+static void measure_fork(void)
+{
+    static const char *const names[] = {"instructions", "branches", "branch-misses", "cache-references",
+                                        "cache-misses"};
+    static struct upmu_event events[5];
+
+    begin("skl");
+    for (unsigned i = 0; i < 5; i++)
+        must(upmu_event_parse(cpu.meter.pmu, names[i], &events[i], NULL) == UPMU_OK, names[i]);
+    memset(&parent, 0, sizeof parent);
+    memset(&child, 0, sizeof child);
+    must(upmu_group_init(&group, &machine, events, 5, UPMU_GROUP_CHILDREN) == UPMU_OK &&
+             upmu_group_join(&group, &parent, &one, NULL) == UPMU_OK,
+         "group");
+    empty_hooks();
+    do_switch_to_one(&idle);
+    measure_call("engine-fork", do_fork, &child);
+    do_switch_to_idle(&one);
+    measure_call("engine-switch-new", do_switch_to_other, &idle);
+    must(child.session.state == UPMU_SESSION_RUNNING, "the child does not run");
+}
+
 /* ---- One session ---- */
 
 static void measure_session(void)
@@ -495,6 +529,7 @@ static void measure_many(void)
 int main(void)
 {
     measure_switches();
+    measure_fork();
     measure_session();
     measure_interrupts();
     measure_many();

@@ -16,6 +16,7 @@
 #include <upmu/private/event.h>
 
 struct upmu_callers;
+struct upmu_compiled;
 struct upmu_format;
 struct upmu_queue;
 struct upmu_user_page;
@@ -283,6 +284,10 @@ struct upmu_session {
      * else the address of the only CPU (upmu_session_limit_cpu(), upmu_session_limit_pmu())
      */
     uintptr_t limit;
+#if UPMU_GROUPS
+    /* the entries of its group, with whose list its first set was made (core/engine/program.c); NULL: none */
+    struct upmu_compiled *compiled;
+#endif
     /* with a limit: since this time its CPU has run its thread without it; UPMU_PASSED: unknown time; 0: none */
     uint64_t passed_ns;
     /* public again */

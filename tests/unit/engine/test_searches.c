@@ -5,11 +5,16 @@
  * mistake: a search that is made again
  * though nothing has changed, and one that is made where only a look is allowed.
  */
+#include <upmu/abi.h>
+#include <upmu/event.h>
+#include <upmu/group.h>
 #include <upmu/place.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
+#include "core/hw/backend.h"
 #include "tests/common/host.h"
 #include "tests/common/searches.h"
+#include "tests/common/state.h"
 
 #define FOUR_A "branches,cache-references,cache-misses,bus-cycles"
 #define FOUR_B "branches:u,cache-references:u,cache-misses:u,bus-cycles:u"
@@ -437,6 +442,367 @@ static void the_end_of_a_call_that_masked_a_session_searches_once(void **state)
     }
 }
 
+/* ---- Groups: members count one list, in threads 0 to MEMBERS - 1 ---- */
+
+#define MEMBERS 4
+
+static struct upmu_group group;
+static struct upmu_member members[MEMBERS];
+static struct upmu_event events[4];
+static struct upmu_place_work works[2];
+
+/* CPUs whose idle threads are the last ones, and an empty group with a list of one PMU. */
+static void set_up_group(const char *profile, const char *second, unsigned cpus, const char *const *list)
+{
+    unsigned count = 0;
+
+    host_prepare_cpus(&host, profile, cpus);
+    if (second)
+        upmu_sim_set_profile(&host.sim, 1, upmu_sim_profile(second));
+    host_machine(&host);
+    host_take_over(&host, cpus, false);
+    host_threads(&host, MEMBERS + cpus);
+    for (unsigned i = 0; i < cpus; i++) {
+        upmu_sim_switch_cpu(&host.sim, i);
+        assert_int_equal(upmu_cpu_use_work(&host.cpu[i], &works[i]), UPMU_OK, i);
+    }
+    upmu_sim_switch_cpu(&host.sim, 0);
+    memset(members, 0, sizeof members);
+    for (; list[count]; count++)
+        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, list[count], &events[count], NULL), UPMU_OK, count);
+    assert_int_equal(upmu_group_init(&group, &host.machine, events, count, 0), UPMU_OK);
+    upmu_test_count_searches(&host.machine);
+    (void)made(UPMU_OK);
+}
+
+static unsigned join(unsigned i)
+{
+    return made(upmu_group_join(&group, &members[i], &host.threads[i], NULL));
+}
+
+static void join_all(void)
+{
+    for (unsigned i = 0; i < MEMBERS; i++)
+        assert_int_equal(join(i), i ? 0 : 1, i);
+}
+
+/* Returns the searches of a switch of a CPU to a member, which runs then, and counts what its thread does. */
+static unsigned run(unsigned i, unsigned cpu)
+{
+    unsigned idle = host.running[cpu], searches;
+    struct upmu_session *session = &members[i].session;
+    uint64_t before = host_value(session, 0);
+
+    (void)made(UPMU_OK);
+    host_thread_switch(&host, cpu, i);
+    searches = made(UPMU_OK);
+    assert_int_equal(session->state, UPMU_SESSION_RUNNING, i);
+    host_work(&host, cpu, 1000);
+    host_thread_switch(&host, cpu, idle);
+    assert_int_equal(made(UPMU_OK), 0);
+    assert_int_not_equal(host_value(session, 0), before);
+    assert_int_equal(host_count(session, 0).quality, UPMU_QUALITY_EXACT);
+    return searches;
+}
+
+/* Have two members one compiled placement? */
+static bool have_one_program(unsigned a, unsigned b)
+{
+    struct upmu_test_program one, other;
+
+    assert_true(upmu_test_program(&members[a].session.set, &one), a);
+    assert_true(upmu_test_program(&members[b].session.set, &other), b);
+    for (unsigned i = 0; i < members[a].session.set.count; i++) {
+        const struct upmu_tally *tally = &members[a].session.set.tally[i], *same = &members[b].session.set.tally[i];
+
+        if (tally->alternative != same->alternative || tally->counters != same->counters ||
+            tally->counter != same->counter || memcmp(tally->slot, same->slot, sizeof tally->slot))
+            return false;
+    }
+    return members[a].session.set.count == members[b].session.set.count && !memcmp(&one, &other, sizeof one);
+}
+
+static void end_group(void)
+{
+    assert_int_equal(upmu_group_close(&group), UPMU_OK);
+    host_end(&host);
+}
+
+static const char *const two_events[] = {"branches", "cache-misses", NULL};
+static const char *const of_user_mode[] = {"branches:u", "cache-misses:u", NULL};
+static const char *const of_two_ways[] = {"branches", "branches:u", "branch-misses", NULL};
+static const char *const with_a_register[] = {"branches", "r01b7:offcore_rsp=0x10001", NULL};
+
+/* The first one is checked when it is attached, and searched for when it runs; then nothing is, on any CPU. */
+static void members_of_a_group_have_one_search_for_all(void **state)
+{
+    (void)state;
+    set_up_group("skylake", NULL, 2, two_events);
+    assert_int_equal(join(0), 1);
+    assert_int_equal(join(1), 0);
+    assert_int_equal(run(0, 0), 1);
+    assert_int_equal(run(1, 1), 0);
+    assert_true(have_one_program(0, 1));
+    assert_int_equal(made(upmu_group_fork(&members[1], &members[2], &host.threads[2])), UPMU_OK);
+    assert_ptr_equal(members[2].group, NULL); /* of another process */
+    host.threads[2].pid = host.threads[1].pid;
+    assert_int_equal(made(upmu_group_fork(&members[1], &members[2], &host.threads[2])), 0);
+    assert_ptr_equal(members[2].group, &group);
+    assert_int_equal(run(2, 0), 0);
+    assert_int_equal(run(2, 1), 0);
+    assert_int_equal(run(0, 1), 0);
+    assert_true(have_one_program(0, 2));
+    for (unsigned i = 1; i < 2; i++)
+        assert_int_equal(host_value(&members[2].session, i), 2 * host_value(&members[1].session, i), i);
+    end_group();
+}
+
+/* Threads that run already on both CPUs join. */
+static void a_member_that_joins_while_it_runs_makes_no_search_either(void **state)
+{
+    (void)state;
+    set_up_group("skylake", NULL, 2, two_events);
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        host_thread_switch(&host, cpu, cpu);
+        assert_int_equal(made(upmu_group_join(&group, &members[cpu], &host.threads[cpu], &host.cpu[cpu])),
+                         cpu ? 0 : 2);
+        assert_int_equal(members[cpu].session.state, UPMU_SESSION_RUNNING, cpu);
+    }
+    assert_true(have_one_program(0, 1));
+    end_group();
+}
+
+/* Number 0 of AMD's cores is a kind of its own (core/engine/placed.h): each kind has one search. */
+static void each_kind_of_cpu_has_a_search(void **state)
+{
+    (void)state;
+    set_up_group("zen2", NULL, 2, of_user_mode);
+    join_all();
+    assert_int_equal(run(0, 1), 1);
+    assert_int_equal(run(1, 1), 0);
+    assert_true(have_one_program(0, 1));
+    assert_int_equal(run(2, 0), 1);
+    assert_int_equal(run(3, 0), 0);
+    assert_true(have_one_program(2, 3));
+    end_group();
+}
+
+/* The second event of NetBurst cannot have the register of the first one, and is counted in another way. */
+static void a_program_has_the_ways_of_its_events(void **state)
+{
+    bool another = false;
+
+    (void)state;
+    set_up_group("northwood_smtoff", NULL, 2, of_two_ways);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    for (unsigned i = 0; i < 3; i++)
+        another |= members[0].session.set.tally[i].alternative != 0;
+    assert_true(another);
+    assert_int_equal(run(1, 0), 0);
+    assert_int_equal(run(2, 1), 0);
+    assert_true(have_one_program(0, 1));
+    assert_true(have_one_program(0, 2));
+    end_group();
+}
+
+/* A list for the big cores of a hybrid: on the other cores members wait, and take no program. */
+static void a_program_for_another_pmu_is_not_taken(void **state)
+{
+    (void)state;
+    set_up_group("adl_p", "adl_e", 2, two_events);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    host_thread_switch(&host, 1, 1);
+    assert_int_equal(members[1].session.state, UPMU_SESSION_WAITING);
+    assert_int_equal(members[1].session.set.counters, 0);
+    host_thread_switch(&host, 1, MEMBERS + 1);
+    (void)made(UPMU_OK);
+    assert_int_equal(run(1, 0), 0);
+    assert_true(have_one_program(0, 1));
+    end_group();
+}
+
+/* Reserve counters on a CPU, and no others. */
+static void reserve(unsigned cpu, uint32_t counters)
+{
+    upmu_sim_switch_cpu(&host.sim, cpu);
+    upmu_cpu_unreserve(&host.cpu[cpu], ~0u);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[cpu], counters), UPMU_OK, counters);
+}
+
+/* The host has reserved counters of the program on one CPU: there a member gets others, and nowhere else. */
+static void a_reserved_counter_of_the_program_makes_a_search(void **state)
+{
+    uint32_t reserved;
+
+    (void)state;
+    set_up_group("skylake", NULL, 2, two_events);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    reserved = members[0].session.set.counters;
+    reserve(1, reserved);
+    assert_int_equal(run(1, 1), 1);
+    assert_int_equal(members[1].session.set.counters & reserved, 0);
+    assert_int_equal(run(2, 0), 0);
+    assert_true(have_one_program(0, 2));
+    /* member 1 has counted elsewhere: it is searched for where its own counters are reserved */
+    reserve(1, members[1].session.set.counters);
+    assert_int_equal(run(3, 1), 0);
+    assert_true(have_one_program(0, 3));
+    assert_int_equal(run(1, 1), 1);
+    assert_int_equal(host_value(&members[1].session, 0), 2 * host_value(&members[3].session, 0));
+    end_group();
+}
+
+/*
+ * Another counter than the program's is reserved.  The program is valid where it needs no other register; else other
+ * software may have that register with its counter.  Where the same counter is reserved, it is valid again.
+ */
+static void another_reserved_counter_matters_to_a_shared_register(void **state)
+{
+    (void)state;
+    for (unsigned shares = 0; shares < 2; shares++) {
+        set_up_group("skylake", NULL, 2, shares ? with_a_register : two_events);
+        join_all();
+        reserve(0, 8);
+        reserve(1, 4);
+        assert_int_equal(run(0, 0), 1);
+        assert_int_equal(members[0].session.set.counters & 12, 0);
+        assert_int_equal(run(1, 1), shares);
+        assert_int_equal(run(2, 0), 0);
+        reserve(1, 8);
+        assert_int_equal(run(3, 1), 0);
+        end_group();
+    }
+}
+
+/* A list that the host has changed in one member is no longer the group's. */
+static void a_member_with_another_list_takes_and_gives_nothing(void **state)
+{
+    struct upmu_event other;
+
+    (void)state;
+    for (unsigned way = 0; way < 2; way++) {
+        set_up_group("skylake", NULL, 1, two_events);
+        join_all();
+        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "bus-cycles", &other, NULL), UPMU_OK);
+        for (unsigned i = 0; i < 4; i += 2) {
+            struct upmu_session *session = &members[i].session;
+
+            assert_int_equal(upmu_session_stop(session), UPMU_OK, i);
+            if (way) {
+                assert_int_equal(upmu_session_detach(session), UPMU_OK, i);
+                assert_int_equal(upmu_set_clear(&session->set), UPMU_OK, i);
+                assert_int_equal(upmu_set_add_event(&session->set, &other, NULL), UPMU_OK, i);
+                assert_int_equal(upmu_session_attach_thread(session, &host.threads[i], NULL), UPMU_OK, i);
+            } else {
+                assert_int_equal(upmu_set_replace_event(&session->set, 0, &other, NULL), UPMU_OK, i);
+            }
+            assert_int_equal(upmu_session_start(session), UPMU_OK, i);
+        }
+        assert_int_equal(run(0, 0), 1); /* and gives nothing */
+        assert_int_equal(run(1, 0), 1);
+        assert_int_equal(run(2, 0), 1); /* and takes nothing */
+        assert_int_equal(run(3, 0), 0);
+        assert_true(have_one_program(1, 3));
+        assert_false(have_one_program(0, 1));
+        assert_false(have_one_program(2, 1));
+        end_group();
+    }
+}
+
+/* A session of a member that is attached anew is as any other. */
+static void a_member_that_is_attached_anew_is_searched_for(void **state)
+{
+    struct upmu_session *session = &members[1].session;
+
+    (void)state;
+    set_up_group("skylake", NULL, 1, two_events);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    assert_int_equal(upmu_session_detach(session), UPMU_OK);
+    assert_int_equal(made(upmu_session_attach_thread(session, &host.threads[1], NULL)), 1);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    assert_int_equal(run(1, 0), 1);
+    end_group();
+}
+
+/* Other sessions share all counters: they leave them for a new member, without a search. */
+static void sharers_leave_their_counters_for_a_new_member(void **state)
+{
+    (void)state;
+    set_up_group("skylake", NULL, 1, two_events);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    attach(0, FOUR_A, true);
+    assert_int_equal(start(0), 0);
+    assert_int_equal(run(1, 0), 0);
+    assert_int_equal(host.sessions[0].state, UPMU_SESSION_RUNNING);
+    end_group();
+}
+
+static struct upmu_backend meeting;
+static void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                      const uint8_t *counter, unsigned flags, struct upmu_image *image);
+static unsigned meetings;
+
+/* CPU 0 compiles the placement of member 0: meanwhile CPU 1 switches to member 1, and does the same. */
+static void render_and_meet(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                            const uint8_t *counter, unsigned flags, struct upmu_image *image)
+{
+    if (meetings == 1) {
+        meetings++;
+        host_thread_switch(&host, 1, 1);
+        upmu_sim_switch_cpu(&host.sim, 0);
+    }
+    render(pmu, event, alternative, counter, flags, image);
+}
+
+/* Two CPUs search for the first two members at once: both run, and the later ones take the program of one of them. */
+static void members_that_two_cpus_place_at_once_have_two_programs(void **state)
+{
+    (void)state;
+    set_up_group("skylake", NULL, 2, two_events);
+    join_all();
+    meeting = *host.machine.pmu[0].backend;
+    render = meeting.render;
+    meeting.render = render_and_meet;
+    host.machine.pmu[0].backend = &meeting;
+    meetings = 1;
+    (void)made(UPMU_OK);
+    host_thread_switch(&host, 0, 0);
+    assert_int_equal(meetings, 2);
+    assert_int_equal(made(UPMU_OK), 2);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(members[i].session.state, UPMU_SESSION_RUNNING, i);
+    host_work(&host, 0, 1000);
+    host_work(&host, 1, 2000);
+    host_thread_switch(&host, 0, MEMBERS);
+    host_thread_switch(&host, 1, MEMBERS + 1);
+    assert_int_equal(host_value(&members[1].session, 0), 2 * host_value(&members[0].session, 0));
+    assert_false(have_one_program(0, 1)); /* their stamps differ */
+    assert_int_equal(run(2, 0), 0);
+    assert_true(have_one_program(1, 2));
+    assert_int_equal(run(3, 1), 0);
+    assert_true(have_one_program(1, 3));
+    end_group();
+}
+
+/* Another CPU is storing the program: a member does not wait for that. */
+static void a_program_that_is_being_stored_is_not_taken(void **state)
+{
+    (void)state;
+    set_up_group("skylake", NULL, 1, two_events);
+    join_all();
+    assert_int_equal(run(0, 0), 1);
+    for (unsigned i = 0; i < UPMU_COMPILED_KINDS; i++)
+        group.state.compiled[i].state = 1;
+    assert_int_equal(run(1, 0), 1);
+    assert_false(have_one_program(0, 1));
+    end_group();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +819,18 @@ int main(void)
         cmocka_unit_test(a_handler_makes_no_search),
         cmocka_unit_test(a_tick_that_has_searched_leaves_sharers_to_the_next),
         cmocka_unit_test(the_end_of_a_call_that_masked_a_session_searches_once),
+        cmocka_unit_test(members_of_a_group_have_one_search_for_all),
+        cmocka_unit_test(a_member_that_joins_while_it_runs_makes_no_search_either),
+        cmocka_unit_test(each_kind_of_cpu_has_a_search),
+        cmocka_unit_test(a_program_has_the_ways_of_its_events),
+        cmocka_unit_test(a_program_for_another_pmu_is_not_taken),
+        cmocka_unit_test(a_reserved_counter_of_the_program_makes_a_search),
+        cmocka_unit_test(another_reserved_counter_matters_to_a_shared_register),
+        cmocka_unit_test(a_member_with_another_list_takes_and_gives_nothing),
+        cmocka_unit_test(a_member_that_is_attached_anew_is_searched_for),
+        cmocka_unit_test(sharers_leave_their_counters_for_a_new_member),
+        cmocka_unit_test(members_that_two_cpus_place_at_once_have_two_programs),
+        cmocka_unit_test(a_program_that_is_being_stored_is_not_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
