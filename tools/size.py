@@ -22,8 +22,8 @@ STRUCTS = {  # struct: limit in bytes
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
-CORE_LIMIT, CORE_AIM = 137200, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 71800, 29 * 1024  # core/engine without units
+CORE_LIMIT, CORE_AIM = 137620, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 72180, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 40300, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 8860  # files that are there for branch records alone, in core and backends

@@ -240,7 +240,7 @@ static UPMU_INSIDE_IF_LARGE void set_event(struct upmu_session *session, struct 
         set->sampling[i] = (struct upmu_kept){
             .period = sampling->period, .event_id = sampling->event_id, .long_period = sampling->long_period,
             .values = sampling->values, .switch_after = sampling->switch_after, .resets = sampling->resets};
-    else
+    else if (UPMU_SETS || UPMU_RESULTS) /* which read it without a look at HAS_ATTRIBUTES */
         memset(&set->sampling[i], 0, sizeof set->sampling[i]);
     if (UPMU_THREADS || UPMU_TURNS)
         memset(&set->estimate[i], 0, sizeof set->estimate[i]);
