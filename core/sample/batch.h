@@ -48,6 +48,11 @@ enum upmu_status upmu_batch_refuse(struct upmu_session *session, const struct up
 void upmu_batch_budget(struct upmu_records *records, const struct upmu_pmu *pmu);
 
 /*
+ * Return the highest maximum of the buffer for the area: no record that begins before it ends behind the buffer.
+ */
+uint64_t upmu_batch_maximum(const struct upmu_meter *meter);
+
+/*
  * From now on these counters store records: note which of them are of batches, and set threshold and maximum of the
  * buffer for them.
  */

@@ -286,6 +286,71 @@ static void a_full_buffer_loses_samples_and_no_count(void **state)
             finish();
         }
 }
+
+/*
+ * The interrupt of a full buffer has not come, and another event makes the buffer larger, or moves the threshold.
+ * Catches: the counter whose record had no room is not loaded, and the event samples no more.
+ */
+static void a_plan_that_changes_the_maximum_loads_what_had_no_room(void **state)
+{
+    static const char event[] = "MEM_INST_RETIRED.ALL_LOADS:pp";
+    const struct upmu_tally *tally = &host.session.set.tally[0];
+
+    (void)state;
+    for (unsigned batch = 0; batch < 2; batch++) {
+        unsigned samples;
+
+        set_up("icelake");
+        add_batch(0, event, 50);
+        add_with(1, event, &(struct upmu_sampling){.period = 1000, .flags = batch ? UPMU_SAMPLING_BATCH : 0});
+        host_attach(&host, 0, 0);
+        host_attach(&host, 1, 0);
+        assert_int_equal(upmu_session_start(&host.sessions[batch]), UPMU_OK);
+        if (batch)
+            assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        host.sim.deliver = NULL;
+        run_at(CODE, 50 * 60);
+        host.sim.deliver = host_deliver;
+        assert_int_equal(batch ? upmu_session_stop(&host.other) : upmu_session_start(&host.other), UPMU_OK);
+        tick();
+        samples = host_drain(&host, NULL);
+        run_at(CODE, 50 * 15 + 10);
+        tick();
+        assert_int_equal(host_drain(&host, NULL), 15, batch);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(host_value(&host.session, 0), 50 * 75 + 10, batch);
+        assert_int_equal(tally->overflows, 75, batch);
+        assert_int_equal(tally->lost, 75 - 15 - samples, batch);
+        if (!batch)
+            assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+        finish();
+    }
+}
+
+/*
+ * The hardware may store a record whole that begins before the maximum.  From format 4 on records have 32 bytes, and
+ * with memory and registers 176 more.
+ */
+static void a_record_that_begins_before_the_maximum_ends_in_the_buffer(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < MODELS; m++)
+        for (unsigned batch = 0; batch < 2 && !is_limited(m); batch++) {
+            uint64_t maximum, last;
+
+            no_interrupts = batch;
+            set_up(models[m].profile);
+            if (batch)
+                sample_batch(models[m].event, 200);
+            memcpy(&maximum, area + 48, sizeof maximum);
+            assert_compare(maximum - BUFFER, >=, BYTES - 32 - 176 - 200, m);
+            last = format_of() < 4 ? (maximum - 1 - BUFFER) / record_bytes[format_of()] * record_bytes[format_of()] :
+                                     maximum - BUFFER - 8 + 176;
+            assert_compare(last + record_bytes[format_of()], <=, BYTES, m);
+            finish();
+        }
+}
+
 /* ---- Whose a record is ---- */
 
 #define THREADS 3u
@@ -841,6 +906,8 @@ int main(void)
         cmocka_unit_test(each_record_of_a_batch_is_a_sample),
         cmocka_unit_test(a_port_without_interrupts_samples_precisely),
         cmocka_unit_test(a_full_buffer_loses_samples_and_no_count),
+        cmocka_unit_test(a_plan_that_changes_the_maximum_loads_what_had_no_room),
+        cmocka_unit_test(a_record_that_begins_before_the_maximum_ends_in_the_buffer),
         cmocka_unit_test(each_record_is_a_sample_of_its_own_session),
         cmocka_unit_test(a_read_counts_records_that_are_not_taken),
         cmocka_unit_test(a_guest_gets_no_record_and_costs_no_sample),
