@@ -286,8 +286,7 @@ void upmu_records_leave(struct upmu_meter *meter)
     if (!leaving)
         return;
     /* The interrupt of a full batch may still come: its status bit is cleared here. */
-    if (meter->cpu->records.batches &&
-        meter->cpu->records.area[UPMU_AREA_INDEX] >= meter->cpu->records.area[UPMU_AREA_THRESHOLD])
+    if (upmu_batch_interrupts(meter))
         upmu_meter_expect(meter, 1, upmu_meter_now(meter));
     take_records(meter, leaving & meter->cpu->records.storing);
     enable_records(meter, stays & meter->cpu->records.storing);

@@ -242,7 +242,7 @@ struct verdict {
             unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks, guest_reads,
             guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
             precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
-            precise_old, batch_unnamed, batch_unawaited, branches, branch_reads, branch_samples,
+            precise_old, batch_unnamed, branches, branch_reads, branch_samples,
             branch_without, branch_stored, branches_shown, branch_sessions, branch_late;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;

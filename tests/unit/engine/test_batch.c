@@ -817,6 +817,45 @@ static void records_of_an_interrupt_follow_from_their_cost(void **state)
         }
 }
 
+/* At this access of a call, from 1 on, the interrupt of a full batch comes that was late. */
+static unsigned late_at;
+static enum upmu_pmi late_answer;
+
+static void deliver_late(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)number, (void)kind, (void)address;
+    if (late_at && !--late_at)
+        late_answer = upmu_pmi_handle(&host.cpu[0], NULL);
+}
+
+/* Catches: a call takes the records and clears their status bit before it notes that their interrupt may come. */
+static void an_interrupt_that_a_call_comes_before_is_ours(void **state)
+{
+    (void)state;
+    for (unsigned taker = BY_TICK; taker < TAKERS; taker++) {
+        unsigned at = 0;
+
+        do {
+            set_up("skylake");
+            sample_batch("MEM_INST_RETIRED.ALL_LOADS:pp", 100);
+            host.sim.now_ns += 20000000;
+            host.sim.deliver = NULL;
+            run_at(CODE, 1850);
+            host.sim.deliver = host_deliver;
+            late_at = ++at;
+            late_answer = UPMU_PMI_STALE;
+            host.sim.after_access = deliver_late;
+            take_by((enum taker)taker);
+            host.sim.after_access = NULL;
+            if (late_answer == UPMU_PMI_NOT_OURS)
+                fail_msg("taker %u, access %u: not ours", taker, at);
+            finish();
+        } while (!late_at);
+        late_at = 0;
+        assert_compare(at, >, taker == BY_STOP ? 6 : 3, taker);
+    }
+}
+
 static void combinations_that_cannot_be_are_refused(void **state)
 {
     static const char event[] = "MEM_INST_RETIRED.ALL_LOADS:pp";
@@ -918,6 +957,7 @@ int main(void)
         cmocka_unit_test(a_shared_record_is_no_sample),
         cmocka_unit_test(a_storm_is_throttled),
         cmocka_unit_test(records_of_an_interrupt_follow_from_their_cost),
+        cmocka_unit_test(an_interrupt_that_a_call_comes_before_is_ours),
         cmocka_unit_test(combinations_that_cannot_be_are_refused),
         cmocka_unit_test(costs_are_those_of_the_manual),
     };
