@@ -705,7 +705,7 @@ static void a_damaged_record_ends_its_batch(void **state)
         damaged_at = taker < TAKERS ? 64 : 0;
         sample_batch("MEM_INST_RETIRED.ALL_LOADS:pp", 100);
         damage = true;
-        run_at(CODE, taker % TAKERS == BY_INTERRUPT ? 1950 : 550);
+        run_at(CODE, taker % TAKERS == BY_INTERRUPT ? 1850 : 550);
         damage = false;
         if (taker % TAKERS != BY_INTERRUPT)
             (void)host_value(&host.session, 0);
@@ -786,11 +786,11 @@ static void records_of_an_interrupt_follow_from_their_cost(void **state)
     static const struct {
         const char *profile, *event;
         unsigned records[3];
-    } cases[] = {{"core2", "INST_RETIRED.ANY_P:p", {21, 17, 6}},
-                 {"nehalem", "INST_RETIRED.ANY_P:p", {21, 17, 6}},
-                 {"skylake", "MEM_INST_RETIRED.ALL_LOADS:pp", {18, 17, 6}}, /* 4 KiB have room for 20 */
-                 {"icelake", "MEM_INST_RETIRED.ALL_LOADS:pp", {19, 13, 6}},
-                 {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp", {19, 13, 6}}};
+    } cases[] = {{"core2", "INST_RETIRED.ANY_P:p", {18, 14, 6}},
+                 {"nehalem", "INST_RETIRED.ANY_P:p", {18, 14, 6}},
+                 {"skylake", "MEM_INST_RETIRED.ALL_LOADS:pp", {18, 14, 6}},
+                 {"icelake", "MEM_INST_RETIRED.ALL_LOADS:pp", {18, 13, 5}},
+                 {"sapphirerapids", "MEM_INST_RETIRED.ALL_LOADS:pp", {18, 13, 5}}};
     static const uint32_t asked[] = {0, UPMU_SAMPLING_PARTS(UPMU_PART_ADDRESS | UPMU_PART_SOURCE | UPMU_PART_WEIGHT),
                                      UPMU_SAMPLING_PARTS(UPMU_PART_REGISTERS)};
 
