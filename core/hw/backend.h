@@ -165,6 +165,9 @@ struct upmu_text;
 /* Bit of upmu_pmu.record_capabilities: records have the parts that are asked for (PERF_CAPABILITIES, "baseline"). */
 #define UPMU_RECORDS_ADAPTIVE (UINT32_C(1) << 14)
 
+/* upmu_pmu.record_capabilities of a CPU that has the register, where it cannot be read: no counter stores records. */
+#define UPMU_RECORDS_UNREAD (UINT32_C(1) << 31)
+
 /*
  * Flag in struct upmu_row.flags of the encoder's copy of a row, in no catalogue: the event's name is not in the
  * architectural catalogue, so it is the model's own name (upmu_backend.from_row).
