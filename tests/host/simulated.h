@@ -243,7 +243,7 @@ struct verdict {
             guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
             precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
             precise_old, batch_unnamed, branches, branch_reads, branch_samples,
-            branch_without, branch_stored, branches_shown, branch_sessions, branch_late;
+            branch_without, branch_stored, branches_shown, branch_sessions;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };

@@ -425,6 +425,47 @@ static void a_switch_loses_the_branches_of_an_interrupt_before(void **state)
         }
 }
 
+/*
+ * An interrupt is late, and the stack that its overflow has frozen records again before it comes: by a read of the
+ * host's (before version 4), or since a call has released it.  Catches: a sample with branches of after its overflow.
+ */
+static void a_stack_that_has_recorded_since_gives_no_branches(void **state)
+{
+    static const unsigned of[] = {3, 6, 9, 13};
+    static const struct upmu_frame frame = {.ip = USER_CODE, .user = true};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++) {
+        struct upmu_branch out[UPMU_BRANCHES_MOST];
+        struct upmu_record record;
+        unsigned count;
+
+        set_up(kinds[of[k]].profile);
+        add(0, "instructions", 1000, UPMU_BRANCH_USER);
+        begin(0);
+        host.sim.deliver = NULL;
+        execute(USER_CODE, 0, 1020);
+        upmu_sim_irqs(&host.sim, false);
+        assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+        if (k >= 2)
+            upmu_sim_poke(&host.sim, 0, 0x38e, peek(0x38e) & ~(UINT64_C(1) << 58));
+        execute(USER_CODE, 1020 / STEP, 500);
+        host.sim.deliver = host_deliver;
+        assert_int_equal(upmu_pmi_handle(&host.cpu[0], &frame), UPMU_PMI_HANDLED, k);
+        upmu_sim_irqs(&host.sim, true);
+        assert_true(upmu_ring_view(&host.session.ring, &record));
+        assert_int_equal(record.sample->flags & UPMU_SAMPLE_NO_FRAME, 0, k);
+        assert_int_equal(record.parts & UPMU_PART_BRANCHES, 0, k);
+        upmu_ring_drop(&host.session.ring);
+        assert_true(records(&kinds[of[k]]), k);
+        execute(USER_CODE, 0, 990);
+        assert_true(upmu_ring_view(&host.session.ring, &record));
+        assert_int_equal(record.branches, kinds[of[k]].depth, k);
+        upmu_ring_drop(&host.session.ring);
+        finish(&kinds[of[k]]);
+    }
+}
+
 /* An NMI of another source in the middle of a call: the stack records on. */
 static void a_foreign_nmi_leaves_the_stack_recording(void **state)
 {
@@ -1746,6 +1787,7 @@ int main(void)
         cmocka_unit_test(each_sample_has_the_branches_before_its_overflow),
         cmocka_unit_test(a_sample_has_branches_of_its_thread_alone),
         cmocka_unit_test(a_switch_loses_the_branches_of_an_interrupt_before),
+        cmocka_unit_test(a_stack_that_has_recorded_since_gives_no_branches),
         cmocka_unit_test(a_foreign_nmi_leaves_the_stack_recording),
         cmocka_unit_test(without_a_freeze_the_handler_stops_the_stack),
         cmocka_unit_test(a_thread_waits_while_another_filter_is_in_use),

@@ -271,9 +271,15 @@ static void records_have_the_group_while_a_session_needs_it(void **state)
 }
 
 /*
- * Ordinary events have the branches of the interrupt, before and after a precise one of the same interrupt.  Without
- * the freeze, which stops the stack at the overflow, the two differ.
+ * Ordinary events have the branches of the interrupt, before and after a precise one of the same interrupt.  The stack is
+ * frozen when the interrupt comes, and not at the overflow, so that the two differ.
  */
+static void freeze_and_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    upmu_sim_poke(sim, cpu, 0x38e, upmu_sim_peek(sim, cpu, 0x38e) | UINT64_C(1) << 58);
+    host_deliver(sim, cpu, interrupt);
+}
+
 static void ordinary_samples_have_those_of_the_interrupt(void **state)
 {
     static const struct {
@@ -287,6 +293,7 @@ static void ordinary_samples_have_those_of_the_interrupt(void **state)
     for (unsigned i = 0; i < 3; i++)
         begin(i, sessions[i].event, sessions[i].period, 0, UPMU_BRANCH_USER);
     upmu_sim_poke(&host.sim, 0, DEBUGCTL, upmu_sim_peek(&host.sim, 0, DEBUGCTL) & ~UINT64_C(0x800));
+    host.sim.deliver = freeze_and_deliver;
     execute(USER_CODE, 3500);
     for (unsigned i = 0; i < 3; i++) {
         struct upmu_record record;
