@@ -299,6 +299,8 @@ bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_
     uint32_t rest = meter->running & ~plan->leave;
     const struct upmu_session *other;
 
+    if (!upmu_branch_samples_wanted(set)) /* it hides the kernel, and wants branches of the kernel alone */
+        return true;
     if (!meter->takes_branches)
         return false;
     while ((other = upmu_meter_next_running(meter, &rest)) != NULL)

@@ -930,6 +930,31 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
 }
 
 /*
+ * A session that hides the kernel, and wants branches of the kernel alone, gets none.  Catches: it is stopped for the
+ * lack of a stack that it does not use, and upmu_cpu_changed() says that a register has faulted.
+ */
+static void a_session_whose_branches_are_all_hidden_needs_no_stack(void **state)
+{
+    struct upmu_record record;
+
+    (void)state;
+    set_up("skylake");
+    add(0, "instructions", 1000, UPMU_BRANCH_KERNEL | UPMU_BRANCH_ANY);
+    upmu_session_hide_kernel(&host.session, true);
+    begin(0);
+    assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK); /* no session uses it */
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    execute(USER_CODE, 0, 1500);
+    assert_true(upmu_ring_view(&host.session.ring, &record));
+    assert_int_equal(record.parts, 0);
+    upmu_ring_drop(&host.session.ring);
+    finish(SKYLAKE);
+}
+
+/*
  * The thread's sharing session wants branches where the CPU lends no stack: sharing sessions of that CPU run in turn as
  * if it were not there; with the stack it has turns, too.  Catches: counters kept for a session that cannot run.
  */
@@ -1802,6 +1827,7 @@ int main(void)
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_cpu_without_its_stack_runs_no_such_session),
+        cmocka_unit_test(a_session_whose_branches_are_all_hidden_needs_no_stack),
         cmocka_unit_test(a_wait_without_a_stack_takes_no_turn_of_others),
         cmocka_unit_test(registers_are_as_they_were_found),
         cmocka_unit_test(branches_go_on_after_a_sleep_and_a_change),
