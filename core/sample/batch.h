@@ -2,7 +2,8 @@
 /*
  * Batches: precise events of which the hardware stores many records before one look at them (UPMU_SAMPLING_BATCH).
  * Called by the engine and by core/sample/records_handle.c.  Context: a bracket, or a handler that interrupted none;
- * any for upmu_batch_refuses(); on the CPU of the meter for upmu_batch_value(), upmu_batch_waits() and upmu_batch_interrupts().
+ * any for upmu_batch_refuses(); on the CPU of the meter for upmu_batch_value(), upmu_batch_waits() and
+ * upmu_batch_interrupts().
  */
 #ifndef UPMU_CORE_BATCH_H
 #define UPMU_CORE_BATCH_H

@@ -418,8 +418,10 @@ static void check_rings(const char *who, const struct host_session *session, con
                        (unsigned)wanted);
 }
 
-/* docs/BRANCHES.md says which samples have no branches: none whose interrupt has just frozen the stack, unless the
-   host had frozen it before. */
+/*
+ * docs/BRANCHES.md says which samples have no branches: none whose interrupt has just frozen the stack, unless the host
+ * had frozen it before.
+ */
 static void check_without(const char *who, const struct host_session *session, const struct upmu_sample *sample)
 {
     struct host_branches *branches = &host.cpu[session->where].branches;
