@@ -351,7 +351,8 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
  * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 0 to 6.
  * Without the baseline (bit 14) general counters 0 to 3 alone store records; rows of pebs_rules have those of a model.
  * Format 0 is taken for Core 2 and Bonnell alone: a hypervisor that hides the register does not say which one a CPU
- * has. For the same reason there is no format where the read of the register faults. Records of model 0FH are wrong (AJ67, AJ68, AJ69, AJ106).
+ * has. For the same reason there is no format where the read of the register faults. Records of model 0FH are wrong
+ * (AJ67, AJ68, AJ69, AJ106).
  */
 static void note_records(const struct upmu_detection *detection, uint64_t capabilities, struct upmu_pmu *pmu)
 {

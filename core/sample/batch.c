@@ -25,8 +25,8 @@
 /*
  * The budget of an interrupt in instructions, what it takes besides the records of batches (with an ordinary sample),
  * and the cost of a record with its sample: without parts, with parts of one word each, and with registers; for formats
- * 0 to 3, and for later ones.  Measured by tests/bench/bench_records.c (docs/PRECISE.md), and a tenth added; `make check`
- * compares them with what is measured (tools/bench.py).
+ * 0 to 3, and for later ones.  Measured by tests/bench/bench_records.c (docs/PRECISE.md), and a tenth added.
+ * `make check` compares them with what is measured (tools/bench.py).
  */
 #define BUDGET 20000u
 #define COST_BESIDES 2000u
@@ -215,8 +215,9 @@ static bool lacks_room(const struct upmu_meter *meter, uint64_t maximum)
 }
 
 /*
- * Beside a precise event that is no batch each record interrupts.  Without interrupts the whole buffer is used.  Batches
- * whose records may have had no room before a higher maximum are noted (`unstored`), and loaded at the next look.
+ * Beside a precise event that is no batch each record interrupts.  Without interrupts the whole buffer is used.
+ * Batches whose records may have had no room before a higher maximum are noted (`unstored`), and loaded at the next
+ * look.
  */
 void upmu_batch_come(struct upmu_meter *meter, uint32_t counters)
 {

@@ -433,8 +433,8 @@ static void check_without(const char *who, const struct host_session *session, c
         branches->owner != BRANCHES_LENT)
         return;
     stop = find_stop(branches, sample->time_ns);
-    if (stop && !stop->lost_ns && !branches->frozen && branches->frozen_ns < stop->time_ns && stop->number == branches->stops &&
-        (!stop->on_ns || stop->on_ns > sample->time_ns))
+    if (stop && !stop->lost_ns && !branches->frozen && branches->frozen_ns < stop->time_ns &&
+        stop->number == branches->stops && (!stop->on_ns || stop->on_ns > sample->time_ns))
         rules_fail(RULE_BRANCHES, "%s: no branches, and its interrupt has frozen the stack", who);
 }
 
