@@ -344,11 +344,15 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
 
 #define MODEL_MEROM 0x0fu
 
+/* shape.perf_capabilities where CPUID says that the register exists, and its read faulted. */
+#define UNREAD_CAPABILITIES UINT64_MAX
+
 /*
  * Note what PERF_CAPABILITIES says of precise records: bits 11:8 are their format. The library drives formats 0 to 6.
  * Without the baseline (bit 14) general counters 0 to 3 alone store records; rows of pebs_rules have those of a model.
  * Format 0 is taken for Core 2 and Bonnell alone: a hypervisor that hides the register does not say which one a CPU
- * has. Records of model 0FH are wrong (AJ67, AJ68, AJ69, AJ106).
+ * has. For the same reason there is no format where the read of the register faults. Records of model 0FH are wrong
+ * (AJ67, AJ68, AJ69, AJ106).
  */
 static void note_records(const struct upmu_detection *detection, uint64_t capabilities, struct upmu_pmu *pmu)
 {
@@ -359,6 +363,10 @@ static void note_records(const struct upmu_detection *detection, uint64_t capabi
     /* DTES64 (CPUID.1:ECX[2]): without it the debug store area and records have words of 32 bits (SDM 17.4.9). */
     if (!(detection->leaf1[2] >> 2 & 1u))
         return;
+    if (capabilities == UNREAD_CAPABILITIES) {
+        pmu->record_capabilities = UPMU_RECORDS_UNREAD;
+        return;
+    }
     if (!format && (!(upmu_x86_core_rules(pmu) & with_first) || detection->model == MODEL_MEROM))
         return;
     if (format < sizeof words / sizeof words[0] && words[format]) {
@@ -380,7 +388,12 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
 
     if (UPMU_BRANCHES)
         shape->branch_format = UPMU_X86_NO_FORMAT;
-    if (!(detection->leaf1[2] >> 15 & 1u) || !detection->rdmsr(detection->context, 0x345, true, &capabilities))
+    if (!(detection->leaf1[2] >> 15 & 1u))
+        return;
+#if UPMU_PRECISE
+    shape->perf_capabilities = UNREAD_CAPABILITIES;
+#endif
+    if (!detection->rdmsr(detection->context, 0x345, true, &capabilities))
         return;
     if (UPMU_BRANCHES)
         shape->branch_format = (uint8_t)(capabilities & 0x3fu);

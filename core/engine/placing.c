@@ -255,7 +255,7 @@ static bool lacks_memory(const struct upmu_meter *meter, const struct upmu_set *
 
 bool upmu_placing_misses_hook(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    return (upmu_set_wants_branches(upmu_active(session)) && !upmu_branch_samples_ready(meter)) ||
+    return (upmu_branch_samples_wanted(upmu_active(session)) && !upmu_branch_samples_ready(meter)) ||
            lacks_memory(meter, upmu_active(session));
 }
 
@@ -303,7 +303,7 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     if (UPMU_PRECISE && lacks_memory(meter, upmu_active(session)))
         return upmu_why_hook(&session->why, "upmu_cpu_use_records");
-    if (upmu_set_wants_branches(upmu_active(session)) && !has_branches(meter, session, mode, &status))
+    if (upmu_branch_samples_wanted(upmu_active(session)) && !has_branches(meter, session, mode, &status))
         return status;
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));

@@ -209,5 +209,6 @@ bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *se
            ((program->flags & UPMU_PROGRAM_FREE) ||
             ((set->placed_beside == corunners || !corunners) && set->placed_blocked == blocked &&
              !(UPMU_PRECISE && (program->flags & UPMU_PROGRAM_PRECISE) && !upmu_records_ready(meter)) &&
-             !(UPMU_BRANCH_SAMPLES && (program->flags & UPMU_PROGRAM_BRANCHES) && !upmu_branch_samples_ready(meter))));
+             !(UPMU_BRANCH_SAMPLES && (program->flags & UPMU_PROGRAM_BRANCHES) && upmu_branch_samples_wanted(set) &&
+               !upmu_branch_samples_ready(meter))));
 }

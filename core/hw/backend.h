@@ -165,6 +165,9 @@ struct upmu_text;
 /* Bit of upmu_pmu.record_capabilities: records have the parts that are asked for (PERF_CAPABILITIES, "baseline"). */
 #define UPMU_RECORDS_ADAPTIVE (UINT32_C(1) << 14)
 
+/* upmu_pmu.record_capabilities of a CPU that has the register, where it cannot be read: no counter stores records. */
+#define UPMU_RECORDS_UNREAD (UINT32_C(1) << 31)
+
 /* Bits of upmu_pmu.traces. */
 #define UPMU_TRACES_STORED 1u  /* the CPU can store its branches into memory */
 #define UPMU_TRACES_BY_RING 2u /* it can leave out those of ring 0, or those of the others (DS-CPL) */

@@ -25,12 +25,13 @@
 /*
  * The budget of an interrupt in instructions, what it takes besides the records of batches (with an ordinary sample),
  * and the cost of a record with its sample: without parts, with parts of one word each, and with registers; for formats
- * 0 to 3, and for later ones.  Measured under callgrind (docs/PRECISE.md), and a tenth added.
+ * 0 to 3, and for later ones.  Measured by tests/bench/bench_records.c (docs/PRECISE.md), and a tenth added.
+ * `make check` compares them with what is measured (tools/bench.py).
  */
 #define BUDGET 20000u
 #define COST_BESIDES 2000u
 #define SHAPES 3u
-static const uint16_t record_cost[2][SHAPES] = {{780, 940, 2120}, {840, 1140, 2210}};
+static const uint16_t record_cost[2][SHAPES] = {{890, 1120, 2250}, {900, 1200, 2270}};
 
 /* The hardware may store so many records more until the handler has closed the counters. */
 #define LATE_RECORDS 2u
@@ -194,13 +195,36 @@ static uint32_t find_batches(const struct upmu_meter *meter, uint32_t counters, 
 }
 
 /*
+ * The hardware stores no record that begins at the maximum.  One that begins before it may be stored whole.  Records of
+ * formats 0 to 3 have one size.  Of later formats the longest one fits behind a begin just before the maximum.
+ */
+uint64_t upmu_batch_maximum(const struct upmu_meter *meter)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+    uint64_t end = records->buffer_linear + records->bytes;
+
+    return parts_bytes(meter->pmu) ? end - (meter->pmu->record_bytes + records->more) + sizeof(uint64_t) : end;
+}
+
+/* May the buffer lack room for a record of the longest size, with this maximum? */
+static bool lacks_room(const struct upmu_meter *meter, uint64_t maximum)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+
+    return records->area[UPMU_AREA_INDEX] + meter->pmu->record_bytes + records->more > maximum;
+}
+
+/*
  * Beside a precise event that is no batch each record interrupts.  Without interrupts the whole buffer is used.
+ * Batches whose records may have had no room before a higher maximum are noted (`unstored`), and loaded at the next
+ * look.
  */
 void upmu_batch_come(struct upmu_meter *meter, uint32_t counters)
 {
     struct upmu_records *records = &meter->cpu->records;
-    uint64_t base = records->buffer_linear, end = base + records->bytes - records->more;
+    uint64_t former = records->area[UPMU_AREA_MAXIMUM], base = records->buffer_linear, end = upmu_batch_maximum(meter);
     uint64_t threshold = base + meter->pmu->record_bytes, late;
+    uint32_t had = records->batches;
     unsigned bytes;
 
     records->batches = find_batches(meter, counters, &bytes);
@@ -212,6 +236,9 @@ void upmu_batch_come(struct upmu_meter *meter, uint32_t counters)
     }
     records->area[UPMU_AREA_THRESHOLD] = threshold;
     records->area[UPMU_AREA_MAXIMUM] = end;
+    UPMU_BARRIER();
+    if (lacks_room(meter, former)) /* a counter that runs may have stored a record until now */
+        records->unstored |= had;
 }
 
 /* ---- Records ---- */
@@ -286,9 +313,9 @@ static void count_lost(struct upmu_meter *meter, struct upmu_tally *tally, unsig
 void upmu_batch_fold(struct upmu_meter *meter, uint32_t counters)
 {
     struct upmu_records *records = &meter->cpu->records;
-    uint64_t index = records->area[UPMU_AREA_INDEX], longest = meter->pmu->record_bytes + records->more;
-    bool full = index + longest > records->area[UPMU_AREA_MAXIMUM];
+    uint32_t full = lacks_room(meter, records->area[UPMU_AREA_MAXIMUM]) ? counters : counters & records->unstored;
 
+    records->unstored &= ~counters;
     for (; counters; counters &= counters - 1u) {
         unsigned counter = upmu_bits_lowest(counters);
         struct upmu_tally *tally = upmu_meter_on(meter, counter);
@@ -301,7 +328,7 @@ void upmu_batch_fold(struct upmu_meter *meter, uint32_t counters)
             upmu_count_fold_records(meter, tally, counter, load, records->left[counter]);
             upmu_tally_record(tally, true);
         }
-        if (full)
+        if (full >> counter & 1u)
             count_lost(meter, tally, counter, load);
         upmu_session_end_change(meter->slot[counter].session);
     }

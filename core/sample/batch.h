@@ -2,7 +2,8 @@
 /*
  * Batches: precise events of which the hardware stores many records before one look at them (UPMU_SAMPLING_BATCH).
  * Called by the engine and by core/sample/records_handle.c.  Context: a bracket, or a handler that interrupted none;
- * any for upmu_batch_refuses(); on the CPU of the meter for upmu_batch_value() and upmu_batch_waits().
+ * any for upmu_batch_refuses(); on the CPU of the meter for upmu_batch_value(), upmu_batch_waits() and
+ * upmu_batch_interrupts().
  */
 #ifndef UPMU_CORE_BATCH_H
 #define UPMU_CORE_BATCH_H
@@ -48,6 +49,11 @@ enum upmu_status upmu_batch_refuse(struct upmu_session *session, const struct up
 void upmu_batch_budget(struct upmu_records *records, const struct upmu_pmu *pmu);
 
 /*
+ * Return the highest maximum of the buffer for the area: no record that begins before it ends behind the buffer.
+ */
+uint64_t upmu_batch_maximum(const struct upmu_meter *meter);
+
+/*
  * From now on these counters store records: note which of them are of batches, and set threshold and maximum of the
  * buffer for them.
  */
@@ -79,6 +85,14 @@ static inline bool upmu_batch_waits(const struct upmu_meter *meter)
     return meter->precise && records->batches && records->area[UPMU_AREA_INDEX] != records->buffer_linear;
 }
 
+/* Have batches reached the threshold, so that their interrupt may still come? */
+static inline bool upmu_batch_interrupts(const struct upmu_meter *meter)
+{
+    const struct upmu_records *records = &meter->cpu->records;
+
+    return upmu_batch_waits(meter) && records->area[UPMU_AREA_INDEX] >= records->area[UPMU_AREA_THRESHOLD];
+}
+
 /*
  * Read `counter` for the event of a tally as upmu_count_value() does.  For a batch add to the value the periods of the
  * records in the buffer, *out_missed events, that are in no count yet: then the difference to `base` is what the event
@@ -96,6 +110,12 @@ static inline unsigned upmu_batch_left(const struct upmu_cpu *cpu, const struct 
 #else
 
 static inline bool upmu_batch_waits(const struct upmu_meter *meter)
+{
+    (void)meter;
+    return false;
+}
+
+static inline bool upmu_batch_interrupts(const struct upmu_meter *meter)
 {
     (void)meter;
     return false;

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct upmu_branch) * UPMU_BRANCHES_MOST == sizeof((struct
 enum branch_taken {
     BRANCHES_UNREAD, /* the stack was not read since the interrupt */
     BRANCHES_READ,   /* `newest` has the branches of the interrupt */
-    BRANCHES_LOST    /* the stack was started anew since the interrupt */
+    BRANCHES_LOST    /* the stack has recorded, or was started anew, since the interrupt */
 };
 
 /* ---- On and off ---- */
@@ -221,23 +221,28 @@ void upmu_branch_samples_resume(struct upmu_meter *meter)
         stop_samples(meter);
 }
 
-/* Read the stack of the present interrupt into unit->newest. */
+/*
+ * Read the stack of the present interrupt into unit->newest.  Where hardware freezes the stack, and it is not frozen,
+ * it has recorded since the overflow: a call has started it anew while the interrupt was on its way, or the host's
+ * handler has read it (before version 4 a read lets it record again).  Its branches are later ones.
+ */
 static void read_stack(struct upmu_meter *meter)
 {
     struct upmu_branch_unit *unit = &meter->cpu->branches;
-    unsigned count = 0;
-    bool fine = true;
+    unsigned freeze = meter->pmu->branch_freeze, count = 0;
+    bool fine = true, recorded = freeze == UPMU_BRANCH_FREEZE_STATUS && !unit->halted;
 
     /* Entries are read only while nothing is recorded.  A stack that the status bit has frozen needs no write. */
-    if (unit->halted != UPMU_BRANCH_FROZEN) {
+    if (!recorded && unit->halted != UPMU_BRANCH_FROZEN) {
         unit->halted = UPMU_BRANCH_OFF;
-        fine = upmu_branch_stack_off(&meter->bank, unit->stack);
+        fine = upmu_branch_stack_halt(&meter->bank, unit->stack, &recorded);
+        recorded = recorded && freeze == UPMU_BRANCH_FREEZE_CLEARS;
     }
-    if (fine)
+    if (fine && !recorded)
         (void)upmu_branch_stack_entries(&meter->bank, unit, unit->stack, (void *)unit->newest, UPMU_BRANCHES_MOST,
                                         &count);
     unit->count = (uint8_t)count;
-    unit->taken = BRANCHES_READ;
+    unit->taken = recorded ? BRANCHES_LOST : BRANCHES_READ;
 }
 
 void upmu_branch_samples_forget(struct upmu_branch_unit *unit)
@@ -261,6 +266,8 @@ void upmu_branch_samples_take(struct upmu_overflow *overflow, bool of_interrupt)
         return;
     if (unit->taken == BRANCHES_UNREAD)
         read_stack(meter);
+    if (unit->taken == BRANCHES_LOST)
+        return;
     overflow->branch = (const void *)unit->newest;
     overflow->branches = unit->count;
     overflow->parts |= UPMU_PART_BRANCHES;
@@ -292,6 +299,8 @@ bool upmu_branch_samples_join(const struct upmu_meter *meter, const struct upmu_
     uint32_t rest = meter->running & ~plan->leave;
     const struct upmu_session *other;
 
+    if (!upmu_branch_samples_wanted(set)) /* it hides the kernel, and wants branches of the kernel alone */
+        return true;
     if (!meter->takes_branches)
         return false;
     while ((other = upmu_meter_next_running(meter, &rest)) != NULL)

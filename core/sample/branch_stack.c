@@ -33,15 +33,24 @@ struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu)
 
 /* ---- On and off ---- */
 
-bool upmu_branch_stack_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack)
+bool upmu_branch_stack_halt(struct upmu_bank *bank, const struct upmu_branch_stack *stack, bool *out_recorded)
 {
-    uint64_t value;
+    uint64_t value = 0;
 
+    *out_recorded = false;
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
         return upmu_bank_write_address(bank, stack->control, 0);
-    return upmu_bank_read_address(bank, stack->control, &value) &&
-           (!(value & stack->enable) ||
-            upmu_bank_write_address(bank, stack->control, value & ~(uint64_t)stack->enable));
+    if (!upmu_bank_read_address(bank, stack->control, &value))
+        return false;
+    *out_recorded = value & stack->enable;
+    return !*out_recorded || upmu_bank_write_address(bank, stack->control, value & ~(uint64_t)stack->enable);
+}
+
+bool upmu_branch_stack_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack)
+{
+    bool recorded;
+
+    return upmu_branch_stack_halt(bank, stack, &recorded);
 }
 
 /*

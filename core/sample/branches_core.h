@@ -71,6 +71,12 @@ static inline bool upmu_branch_is_filtered(const struct upmu_branch_stack *stack
  * register faulted.  Context: any.
  */
 bool upmu_branch_stack_off(struct upmu_bank *bank, const struct upmu_branch_stack *stack);
+
+/*
+ * As upmu_branch_stack_off().  *out_recorded: the stack was switched on; not known of a stack whose control register is
+ * its own (UPMU_BRANCH_OWN_CONTROL), which is told to have been off.
+ */
+bool upmu_branch_stack_halt(struct upmu_bank *bank, const struct upmu_branch_stack *stack, bool *out_recorded);
 bool upmu_branch_stack_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record);
 
 /*

@@ -52,7 +52,7 @@ bool upmu_record_branches_lack(const struct upmu_meter *meter)
 
     for (unsigned part = 0; part < plan->ins; part++)
         needed = needed || needs_group(plan->set[part]);
-    return needed && meter->cpu->records.grown != UPMU_RECORD_GROWN && upmu_record_branches_bytes(meter);
+    return needed && meter->cpu->records.grown == UPMU_RECORD_SHORT && upmu_record_branches_bytes(meter);
 }
 
 void upmu_record_branches_come(struct upmu_meter *meter)

@@ -113,7 +113,9 @@ enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_re
     if (!cpu->meter.live || !pmu)
         return refuse_records(&use, NULL, UPMU_ERR_NO_PMU, NULL);
     if (memory && !pmu->record_counters)
-        return refuse_records(&use, pmu, UPMU_ERR_UNSUPPORTED, "no precise records that upmu drives");
+        return refuse_records(&use, pmu, UPMU_ERR_UNSUPPORTED,
+                              pmu->record_capabilities == UPMU_RECORDS_UNREAD ? "PERF_CAPABILITIES cannot be read" :
+                                                                                "no precise records that upmu drives");
     if (memory && (pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.bank.port->msr_faults_are_safe)
         return refuse_records(&use, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
     if (memory && !is_usable(memory))

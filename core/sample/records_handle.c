@@ -214,9 +214,8 @@ static bool read_buffer(struct upmu_meter *meter, uint32_t wanted)
 }
 
 /*
- * May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on.  Behind
- * the maximum there is room for what the longest record has more than the shortest: set_up_area().  Batches that are
- * alone have the maximum nearer, and count what they lose by themselves.
+ * May the buffer lack room for one more record?  The hardware drops such a record, and its counter counts on.  Batches
+ * that are alone have the maximum nearer, and count what they lose by themselves.
  */
 static bool is_full(const struct upmu_meter *meter)
 {
@@ -287,8 +286,7 @@ void upmu_records_leave(struct upmu_meter *meter)
     if (!leaving)
         return;
     /* The interrupt of a full batch may still come: its status bit is cleared here. */
-    if (meter->cpu->records.batches &&
-        meter->cpu->records.area[UPMU_AREA_INDEX] >= meter->cpu->records.area[UPMU_AREA_THRESHOLD])
+    if (upmu_batch_interrupts(meter))
         upmu_meter_expect(meter, 1, upmu_meter_now(meter));
     take_records(meter, leaving & meter->cpu->records.storing);
     enable_records(meter, stays & meter->cpu->records.storing);
@@ -312,6 +310,7 @@ static void begin_records(struct upmu_meter *meter, unsigned counter)
         meter->pmu->backend->value_after_record(meter->pmu, event, counter) - (tally->batch ? tally->period : 0);
     if (tally->batch)
         upmu_tally_record(tally, false);
+    records->unstored &= ~UPMU_BIT32(counter);
     records->since[counter] = (uint16_t)((filled < records->bytes ? filled : records->bytes) / 8u);
 }
 
@@ -480,8 +479,7 @@ static bool has_groups(const struct upmu_pmu *pmu)
 }
 
 /*
- * Fill the whole area: the hardware reads it, and former contents may be of other software.  Behind the maximum there
- * is room for what the longest record has more than the shortest.
+ * Fill the whole area: the hardware reads it, and former contents may be of other software.
  */
 static void set_up_area(struct upmu_meter *meter)
 {
@@ -494,7 +492,7 @@ static void set_up_area(struct upmu_meter *meter)
     for (unsigned i = 0; i < UPMU_RECORD_AREA_BYTES / 8u; i++)
         records->area[i] = 0;
     records->area[UPMU_AREA_BASE] = records->area[UPMU_AREA_INDEX] = records->buffer_linear;
-    records->area[UPMU_AREA_MAXIMUM] = records->buffer_linear + records->bytes - records->more;
+    records->area[UPMU_AREA_MAXIMUM] = upmu_batch_maximum(meter);
 }
 
 /* Find the bits of other software: a counter that stores records, or a trace of branches (DEBUGCTL, SDM 17.4.1). */
@@ -552,7 +550,7 @@ enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_r
 #endif
     records->area[UPMU_AREA_THRESHOLD] = records->buffer_linear + meter->pmu->record_bytes;
     records->has = records->seen = records->looked = 0;
-    records->batches = 0;
+    records->batches = records->unstored = 0;
     memset(records->left, 0, sizeof records->left);
     records->ours = 1;
     UPMU_BARRIER();

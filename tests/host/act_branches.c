@@ -97,20 +97,6 @@ static void end(void)
                  lent ? "STATE PORT BUSY" : "PORT BUSY");
 }
 
-/*
- * Where an interrupt's freeze clears the bit that lets the stack record, a read or a resume sets it again, and the
- * sample of that interrupt has later branches (tests/host/README.md, "Open").
- */
-static bool would_resume(const struct host_branches *branches)
-{
-    uint64_t value;
-
-    return !rules_strict && branches->held && branches->owner == BRANCHES_LENT &&
-           host.setting.family == &hardware_intel &&
-           host.setting.family->rdmsr(host.hardware, self->cpu, 0x1d9, &value) && !(value & 1u) &&
-           !host.setting.family->rdmsr(host.hardware, self->cpu, 0x14ce, &value);
-}
-
 static void read_stack(unsigned room)
 {
     struct host_branches *branches = &here()->branches;
@@ -120,8 +106,6 @@ static void read_stack(unsigned room)
     unsigned count = 0;
     enum upmu_status status;
 
-    if (would_resume(branches))
-        return;
     self->stay++;
     branches->reads++;
     here()->irq_off = true; /* (These calls switch no interrupts off: they call no hook but those of registers.) */
@@ -143,7 +127,6 @@ static void read_stack(unsigned room)
         branches_read(out, count, room, stops, branches_filter(self->cpu));
 }
 
-/* (A resume without a freeze would let a stack record that an interrupt has just frozen: no host does it.) */
 static void freeze(bool freezes)
 {
     struct host_branches *branches = &here()->branches;
@@ -151,8 +134,6 @@ static void freeze(bool freezes)
     bool busy = branches->busy, irq_off = here()->irq_off;
     unsigned before = branches->freezes;
 
-    if (!freezes && ((!branches->frozen && branches->owner == BRANCHES_LENT) || would_resume(branches)))
-        return;
     self->stay++;
     branches->busy = true;
     here()->irq_off = true;
@@ -218,12 +199,11 @@ void act_branches_handler(void)
     if (!branches_are_on() || !host.setting.family->depth || cpu->power != CPU_LIVE || !cpu->cpu || cpu->useless ||
         !lots_one_in(&lots, 12))
         return;
-    /* (After a resume of what is lent, a sample of this interrupt would have branches of this handler: "Open".) */
     if (lots_below(&lots, 3))
         read_stack(draw_room(&lots));
     else if (lots_one_in(&lots, 3))
         freeze(true);
-    else if (!cpu->branches.reads && (rules_strict || cpu->branches.owner == BRANCHES_STARTED))
+    else if (!cpu->branches.reads)
         freeze(false);
 }
 

@@ -559,9 +559,7 @@ static void change_cpu(void)
     self->stay++;
     cpu->turning++;
     status = HOST_CALL(upmu_cpu_changed(cpu->cpu));
-    /* (It says so, too, where a session waits whose stack was taken back: tests/host/README.md, "Open".) */
-    if (rules_strict || !branches_are_on() || status != UPMU_ERR_PORT)
-        rules_status("upmu_cpu_changed", status, "PORT BUSY");
+    rules_status("upmu_cpu_changed", status, "PORT BUSY");
     cpu->turning--;
     self->stay--;
     mark_changed();

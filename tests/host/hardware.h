@@ -102,7 +102,6 @@ struct hardware_options {
     bool hypervisor;     /* CPUID says that a hypervisor is there */
     bool own_interrupts; /* the host's own counters may interrupt: it has cleared what would freeze them at that */
     bool no_snapshots;   /* records of format 6 are of format 5 */
-    bool records_fit;    /* a record is stored only if it ends before the maximum of the buffer */
     const struct hardware_memory *memory; /* for precise records; NULL: none, and a record that is stored is damage */
     const struct hardware_trace *trace;   /* of branches; NULL: there are no branch stacks */
     bool no_freeze;                       /* AMD: an interrupt cannot freeze the stack (and no counters) */

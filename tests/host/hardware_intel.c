@@ -379,7 +379,6 @@ static void init(void *hardware, unsigned model, uint64_t seed, const struct har
     intel->capabilities = parts[model].capabilities;
     if (options)
         intel->options = *options;
-    intel->full_at_maximum &= !intel->options.records_fit;
     if (intel->options.trace) {
         intel->stack = &stacks[model];
         intel->capabilities |= intel->stack->format == BRANCHES_PLAIN ? BRANCHES_PLAIN : 0;

@@ -59,11 +59,6 @@ static bool core_is_left(const struct host_cpu *cpu)
  */
 static void check_own(const struct host_cpu *cpu, uint64_t time_ns)
 {
-    /* (What the end of a call takes of a batch is acknowledged before its interrupt is awaited.) */
-    if (!rules_strict && host.setting.batches && precise_is_on() && cpu->calls) {
-        host.verdict->figures.batch_unawaited++;
-        return;
-    }
     if (rules_on(RULE_INTERRUPT) && !core_is_left(cpu) && !(host.setting.options.late && cpu->reserved) &&
         !cpu->overdue && host.now_ns - time_ns < LATE_NS && cpu->cpu && !cpu->useless &&
         !(host.setting.options.lost_flags && cpu->had_static))

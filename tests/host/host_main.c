@@ -188,16 +188,14 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf(
         "    %llu schedules of precise events (%llu of batches), %llu records and %llu for which no room was left, "
         "%llu precise samples judged (%llu of batches), %llu too old; %llu batches beside a record that does not say "
-        "whose it is, %llu whose counter may not be loaded any more, %llu own interrupts inside calls that were not "
-        "awaited\n",
+        "whose it is\n",
         N(precise_sessions), N(batch_sessions), N(precise_records) - N(precise_dropped), N(precise_dropped),
-        N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed), N(batch_stalled), N(batch_unawaited));
+        N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed));
     printf(
         "    %llu schedules of sessions with branches; %llu branches recorded or not, %llu reads judged, %llu samples "
-        "with branches (%llu as their record has them) and %llu without, %llu branches shown, %llu samples of an "
-        "interrupt that came after the stack was cleared\n",
+        "with branches (%llu as their record has them) and %llu without, %llu branches shown\n",
         N(branch_sessions), N(branches), N(branch_reads), N(branch_samples), N(branch_stored), N(branch_without),
-        N(branches_shown), N(branch_late));
+        N(branches_shown));
 #undef N
 }
 

@@ -419,38 +419,22 @@ static void check_rings(const char *who, const struct host_session *session, con
 }
 
 /*
- * A call has cleared the stack, and started it anew, between the freeze and the interrupt: then the library shows what
- * was recorded since (tests/host/README.md, "Open").
+ * docs/BRANCHES.md says which samples have no branches: none whose interrupt has just frozen the stack, unless the host
+ * had frozen it before.
  */
-static bool is_late(struct host_branches *branches, const struct branch_moment *stop, uint32_t wanted,
-                    const struct upmu_record *record, unsigned number)
-{
-    uint64_t time_ns = host.setting.no_clock ? UINT64_MAX : record->sample->time_ns;
-    const struct branch_moment *next;
-    bool late = false;
-
-    if (rules_strict || !stop->lost_ns || stop->lost_ns > time_ns)
-        return false;
-    for (uint64_t n = stop->number + 1u; (next = stop_at(branches, n)) != NULL && !next->by_hardware; n++)
-        late |= shows(number, next, wanted, record->branch, record->branches, depth(), known_info(number, wanted));
-    return late;
-}
-
-/* docs/BRANCHES.md says which samples have no branches: none whose interrupt has just frozen the stack.  (Not explained
-   yet: tests/host/README.md, "Open".) */
 static void check_without(const char *who, const struct host_session *session, const struct upmu_sample *sample)
 {
     struct host_branches *branches = &host.cpu[session->where].branches;
     const struct branch_moment *stop;
 
-    if (!rules_strict || session->target != TARGET_CPU || session->attached != 1 || !branches_wanted(session) ||
+    if (session->target != TARGET_CPU || session->attached != 1 || !branches_wanted(session) ||
         session->spoiled || session->changed || host.setting.no_clock || host.verdict->figures.faults ||
         !can_freeze() || (sample->flags & (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_PRECISE | UPMU_SAMPLE_HIDDEN)) ||
         branches->owner != BRANCHES_LENT)
         return;
     stop = find_stop(branches, sample->time_ns);
-    if (stop && !stop->lost_ns && branches->frozen_ns < stop->time_ns && stop->number == branches->stops &&
-        (!stop->on_ns || stop->on_ns > sample->time_ns))
+    if (stop && !stop->lost_ns && !branches->frozen && branches->frozen_ns < stop->time_ns &&
+        stop->number == branches->stops && (!stop->on_ns || stop->on_ns > sample->time_ns))
         rules_fail(RULE_BRANCHES, "%s: no branches, and its interrupt has frozen the stack", who);
 }
 
@@ -498,10 +482,6 @@ void branches_sample(struct host_session *session, const struct upmu_record *rec
     inside = find_inside(branches, stop);
     if (inside && shows(number, inside, wanted, record->branch, record->branches, depth(), known))
         stop = inside;
-    if (is_late(branches, stop, wanted, record, number)) {
-        host.verdict->figures.branch_late++;
-        return;
-    }
     if (!shows(number, stop, wanted, record->branch, record->branches, depth(), known)) {
         tell("shown", record->branch, record->branches);
         tell_expected(number, stop, known);

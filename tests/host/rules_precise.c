@@ -68,7 +68,6 @@ static void may_be_of(struct precise_truth *truth, struct host_session *session)
                   (unsigned long long)record->left, (unsigned long long)event->grid,
                   (unsigned long long)event->sampling.period);
             truth->may[number] |= bit;
-            event->unstored &= record->dropped;
             truth->low[number][k] = event->low - (event->low < record->left ? event->low : record->left);
             truth->high[number][k] = event->high - (event->high < record->left ? event->high : record->left);
             if (fits(event, record))
@@ -121,8 +120,6 @@ static void add_doubts(const struct hardware_record *record)
                     note_unnamed(event);
                 if (record->dropped)
                     note_batch_load(event);
-                if (record->dropped && event->batch)
-                    event->unstored = true;
             }
 }
 
@@ -381,10 +378,6 @@ void precise_check_counts(unsigned number, struct upmu_record_counts counts, boo
 static void note_load(struct host_event *event)
 {
     note_batch_load(event);
-    if (event->unstored && !rules_strict) { /* (Its counter may not be loaded: tests/host/README.md, "Open".) */
-        event->regular = false;
-        host.verdict->figures.batch_stalled++;
-    }
     if (event->low >= event->loaded[1] + PRECISE_LATE)
         event->late = 0;
     else if (event->high > event->loaded[0])

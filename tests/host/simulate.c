@@ -138,7 +138,6 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     memset(hardware, 0x5a, setting->family->bytes);
     host.setting.options.memory = setting_has(setting, THEME_PRECISE) ? &precise_hardware : NULL;
     host.setting.options.no_snapshots &= setting_has(setting, THEME_PRECISE);
-    host.setting.options.records_fit = setting_has(setting, THEME_PRECISE) && setting->batches && !rules_strict;
     host.setting.options.trace = setting_has(setting, THEME_BRANCHES) ? &branches_trace : NULL;
     host.setting.options.no_freeze &= setting_has(setting, THEME_BRANCHES);
     setting->family->init(hardware, setting->model, setting->seed, &host.setting.options);

@@ -242,8 +242,8 @@ struct verdict {
             unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks, guest_reads,
             guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
             precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
-            precise_old, batch_unnamed, batch_unawaited, batch_stalled, branches, branch_reads, branch_samples,
-            branch_without, branch_stored, branches_shown, branch_sessions, branch_late;
+            precise_old, batch_unnamed, branches, branch_reads, branch_samples,
+            branch_without, branch_stored, branches_shown, branch_sessions;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -261,7 +261,6 @@ struct host_event {
     struct upmu_sampling sampling;
     uint8_t level;       /* of its precise samples; 0: they are none */
     bool batch;          /* ... whose records come in batches */
-    bool unstored;       /* a record of it, of a batch, found no room, and none came since */
     uint64_t shifted;    /* of a batch: its periods end up to so many events later since its first one */
     uint64_t last_count; /* ... and its count at the record of its newest sample, at least */
     uint64_t last;       /* number of the newest record that a sample of it named */

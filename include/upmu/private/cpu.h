@@ -405,6 +405,7 @@ struct upmu_records {
     uint16_t at[UPMU_RECORD_COUNTERS];    /* place, in words, of the (next) record of a counter in `has` */
     uint32_t looked_for;       /* `seen` at the last look at the buffer */
     uint32_t batches;          /* mask: counters of meter.precise whose events have UPMU_SAMPLING_BATCH */
+    uint32_t unstored;         /* mask: those whose records may have had no room before the maximum was changed */
     uint16_t left[UPMU_RECORD_COUNTERS];  /* of `batches`: records from `at` on that are no samples yet */
     /* bytes of records of a batch after which the hardware interrupts: without parts, with words, with registers */
     uint16_t full_batch[3];

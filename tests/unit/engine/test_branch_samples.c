@@ -425,6 +425,47 @@ static void a_switch_loses_the_branches_of_an_interrupt_before(void **state)
         }
 }
 
+/*
+ * An interrupt is late, and the stack that its overflow has frozen records again before it comes: by a read of the
+ * host's (before version 4), or since a call has released it.  Catches: a sample with branches of after its overflow.
+ */
+static void a_stack_that_has_recorded_since_gives_no_branches(void **state)
+{
+    static const unsigned of[] = {3, 6, 9, 13};
+    static const struct upmu_frame frame = {.ip = USER_CODE, .user = true};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++) {
+        struct upmu_branch out[UPMU_BRANCHES_MOST];
+        struct upmu_record record;
+        unsigned count;
+
+        set_up(kinds[of[k]].profile);
+        add(0, "instructions", 1000, UPMU_BRANCH_USER);
+        begin(0);
+        host.sim.deliver = NULL;
+        execute(USER_CODE, 0, 1020);
+        upmu_sim_irqs(&host.sim, false);
+        assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+        if (k >= 2)
+            upmu_sim_poke(&host.sim, 0, 0x38e, peek(0x38e) & ~(UINT64_C(1) << 58));
+        execute(USER_CODE, 1020 / STEP, 500);
+        host.sim.deliver = host_deliver;
+        assert_int_equal(upmu_pmi_handle(&host.cpu[0], &frame), UPMU_PMI_HANDLED, k);
+        upmu_sim_irqs(&host.sim, true);
+        assert_true(upmu_ring_view(&host.session.ring, &record));
+        assert_int_equal(record.sample->flags & UPMU_SAMPLE_NO_FRAME, 0, k);
+        assert_int_equal(record.parts & UPMU_PART_BRANCHES, 0, k);
+        upmu_ring_drop(&host.session.ring);
+        assert_true(records(&kinds[of[k]]), k);
+        execute(USER_CODE, 0, 990);
+        assert_true(upmu_ring_view(&host.session.ring, &record));
+        assert_int_equal(record.branches, kinds[of[k]].depth, k);
+        upmu_ring_drop(&host.session.ring);
+        finish(&kinds[of[k]]);
+    }
+}
+
 /* An NMI of another source in the middle of a call: the stack records on. */
 static void a_foreign_nmi_leaves_the_stack_recording(void **state)
 {
@@ -885,6 +926,31 @@ static void a_cpu_without_its_stack_runs_no_such_session(void **state)
     host.sim.rule[UPMU_SIM_RULE_LBR_ENABLE] = 1;
     upmu_sim_switch_cpu(&host.sim, 0);
     begin(0);
+    finish(SKYLAKE);
+}
+
+/*
+ * A session that hides the kernel, and wants branches of the kernel alone, gets none.  Catches: it is stopped for the
+ * lack of a stack that it does not use, and upmu_cpu_changed() says that a register has faulted.
+ */
+static void a_session_whose_branches_are_all_hidden_needs_no_stack(void **state)
+{
+    struct upmu_record record;
+
+    (void)state;
+    set_up("skylake");
+    add(0, "instructions", 1000, UPMU_BRANCH_KERNEL | UPMU_BRANCH_ANY);
+    upmu_session_hide_kernel(&host.session, true);
+    begin(0);
+    assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK); /* no session uses it */
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    execute(USER_CODE, 0, 1500);
+    assert_true(upmu_ring_view(&host.session.ring, &record));
+    assert_int_equal(record.parts, 0);
+    upmu_ring_drop(&host.session.ring);
     finish(SKYLAKE);
 }
 
@@ -1746,6 +1812,7 @@ int main(void)
         cmocka_unit_test(each_sample_has_the_branches_before_its_overflow),
         cmocka_unit_test(a_sample_has_branches_of_its_thread_alone),
         cmocka_unit_test(a_switch_loses_the_branches_of_an_interrupt_before),
+        cmocka_unit_test(a_stack_that_has_recorded_since_gives_no_branches),
         cmocka_unit_test(a_foreign_nmi_leaves_the_stack_recording),
         cmocka_unit_test(without_a_freeze_the_handler_stops_the_stack),
         cmocka_unit_test(a_thread_waits_while_another_filter_is_in_use),
@@ -1760,6 +1827,7 @@ int main(void)
         cmocka_unit_test(a_program_gets_no_branch_of_the_kernel),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_cpu_without_its_stack_runs_no_such_session),
+        cmocka_unit_test(a_session_whose_branches_are_all_hidden_needs_no_stack),
         cmocka_unit_test(a_wait_without_a_stack_takes_no_turn_of_others),
         cmocka_unit_test(registers_are_as_they_were_found),
         cmocka_unit_test(branches_go_on_after_a_sleep_and_a_change),

@@ -847,6 +847,25 @@ static void a_debug_store_of_32_bits_is_refused(void **state)
     host_end(&host);
 }
 
+/* Catches: a register that faults, which says nothing, is taken for format 0. */
+static void a_format_that_cannot_be_read_is_refused(void **state)
+{
+    static const char *const profiles[] = {"core2", "bonnell_odd", "skylake"};
+    struct upmu_record_memory of = memory_of(0);
+    struct upmu_why why;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        host_prepare(&host, profiles[i]);
+        host.sim.fault_address = 0x345;
+        host_start(&host);
+        host.sim.fault_address = 0;
+        assert_int_equal(upmu_cpu_use_records(&host.cpu[0], &of, &why), UPMU_ERR_UNSUPPORTED, i);
+        assert_string_equal(why.word, "PERF_CAPABILITIES cannot be read");
+        host_end(&host);
+    }
+}
+
 /* Catches: an event that is sampled as an ordinary one, or on a counter that stores no records, without a word. */
 static void an_event_that_cannot_be_precise_is_refused(void **state)
 {
@@ -1513,6 +1532,7 @@ int main(void)
         cmocka_unit_test(a_program_sees_no_address_of_the_kernel),
         cmocka_unit_test(memory_that_cannot_be_is_refused),
         cmocka_unit_test(a_debug_store_of_32_bits_is_refused),
+        cmocka_unit_test(a_format_that_cannot_be_read_is_refused),
         cmocka_unit_test(an_event_that_cannot_be_precise_is_refused),
         cmocka_unit_test(a_short_period_without_a_shadow_is_refused),
         cmocka_unit_test(a_cpu_without_memory_lets_precise_threads_wait),
