@@ -98,8 +98,8 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
 
 /*
  * Note the register that stops all units of a table, which the first entry of the table names: an MSR, or memory.
- * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).  Returns false where there
- * is no room to note it: the table's units must be left out then.
+ * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).  Returns false where
+ * there is no room to note it: the table's units must be left out then.
  */
 static bool note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_GLOBAL_WORDS], uint8_t package,
                       uint8_t die)

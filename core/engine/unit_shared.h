@@ -15,8 +15,8 @@ enum upmu_status upmu_unit_shared_map(const struct upmu_unit *unit);
 void upmu_unit_shared_unmap(const struct upmu_unit *unit);
 
 /*
- * Does an MSR stop all units of a unit's die?  CPUs of other dies have that number for a register of their own: then the
- * unit must be driven on its die.
+ * Does an MSR stop all units of a unit's die?  CPUs of other dies have that number for a register of their own: then
+ * the unit must be driven on its die.
  */
 bool upmu_unit_shared_is_local(const struct upmu_unit *unit);
 

@@ -1006,7 +1006,7 @@ static void units_that_begin_frozen_count(void **state)
         }
 }
 
-/* A machine of which bit 0 of the register that a table names is set at the begin; `cpus` CPUs from 0 on are at work. */
+/* A machine that begins with bit 0 set in the register that a table names; `cpus` CPUs from 0 on are at work. */
 static void set_up_frozen(const char *name, unsigned cpus)
 {
     static struct upmu_sim_machine frozen;
@@ -1063,7 +1063,7 @@ static bool read_or_fault(void *context, uint32_t msr, uint64_t *out_value)
     return msr != unreadable && read_msr(context, msr, out_value);
 }
 
-/* A register that may stop the unit, and that cannot be read: counts could be 0 and exact, so the opening is refused. */
+/* A register that may stop the unit cannot be read: counts could be 0 and exact, so the opening is refused. */
 static void a_stop_that_cannot_be_read_refuses_the_unit(void **state)
 {
     (void)state;
@@ -1081,7 +1081,7 @@ static void a_stop_that_cannot_be_read_refuses_the_unit(void **state)
     uncore_no_violation(&host);
 }
 
-/* The register of a table that is one too many would be forgotten: its units could stay frozen, and count exact zeros. */
+/* The register of a table too many would be forgotten: its units could stay frozen, and count exact zeros. */
 static void units_of_a_table_too_many_are_refused(void **state)
 {
     char text[96];
