@@ -109,7 +109,8 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 {
     struct upmu_thread *thread = guest->memory.thread ? guest->memory.thread : &guest->own;
     const void *state = guest;
-    enum upmu_status status = upmu_session_init(session, guest->machine);
+    /* A session of a counter has one event: clearing the room of all others is the dearest step of a first entry. */
+    enum upmu_status status = upmu_session_init_sized(session, UPMU_SESSION_BYTES(1), guest->machine, &session);
 
     if (status == UPMU_OK)
         status = upmu_set_add_event(&session->set, event, sampling);
@@ -329,14 +330,13 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
  */
 static void find_waiting(struct upmu_guest *guest)
 {
-    for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
-        uint32_t bit = rest & (0u - rest);
-        unsigned session = guest->counter[upmu_bits_lowest(rest)].session - 1u;
+    const struct upmu_session *sessions = guest->memory.sessions;
+    uint32_t waiting = guest->waiting & ~guest->started;
 
-        guest->waiting &= ~bit;
-        if (guest->memory.sessions[session].state != UPMU_SESSION_RUNNING)
-            guest->waiting |= bit;
-    }
+    for (uint32_t rest = guest->started; rest; rest &= rest - 1u)
+        if (sessions[guest->counter[upmu_bits_lowest(rest)].session - 1u].state != UPMU_SESSION_RUNNING)
+            waiting |= rest & (0u - rest);
+    guest->waiting = waiting;
 }
 
 /* ---- Counters whose registers the guest may read without a trap (UPMU_GUEST_PASSES) ---- */

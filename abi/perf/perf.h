@@ -111,7 +111,8 @@ struct upmu_perf {
     uint32_t tick_rate;   /* calls of upmu_perf_tick() a second on each CPU; 0: none (see there what is missing then) */
     /*
      * The clock of clock_ns(), if that is made from the TSC: pages that programs map tell it (cap_user_time), and perf
-     * relates times of records to the TSC.  The TSC must count at one rate, on all CPUs the same.
+     * relates times of records to the TSC.  The TSC must count at one rate, on all CPUs the same.  Set it before
+     * programs map pages: a page has the clock of its last write, and that of an event with samples is written once.
      */
     struct upmu_perf_tsc tsc;
     /*

@@ -147,7 +147,7 @@ int upmu_perf_attr_branches(const struct upmu_perf_attr *attr, uint32_t accepted
     record |= branch_levels(attr) & UPMU_PERF_BRANCH_USER ? UPMU_BRANCH_USER : 0;
     record |= branch_levels(attr) & UPMU_PERF_BRANCH_KERNEL ? UPMU_BRANCH_KERNEL : 0;
     record |= (attr->branch_sample_type & no_info) == no_info ? UPMU_BRANCH_NO_INFO : 0;
-    if (!accepted || rest || record & ~accepted || !(record & (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)))
+    if (rest || record & ~accepted || !(record & (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)))
         return -UPMU_PERF_EOPNOTSUPP;
     if (attr->sample_period)
         *out_record = (uint16_t)record;

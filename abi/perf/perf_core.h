@@ -453,8 +453,11 @@ struct upmu_perf_counts {
  */
 bool upmu_perf_page_is_readable(const struct upmu_perf_event *event);
 
-/* Write into the page of an event how the TSC tells the time, and that nothing else is told. */
-void upmu_perf_page_clock(const struct upmu_perf_event *event, struct upmu_perf_page *page);
+/*
+ * Write into the page of an event how the TSC tells the time, and these capabilities besides, in one store: the program
+ * may change the page at any time.
+ */
+void upmu_perf_page_clock(const struct upmu_perf_event *event, struct upmu_perf_page *page, uint64_t capabilities);
 
 /* Publish the session of a list, which is made anew, if an event of the list is mapped and can be read. */
 void upmu_perf_page_begin(struct upmu_session *session, struct upmu_perf_event *first);

@@ -104,7 +104,7 @@ static int ring_take(struct upmu_perf_event *event, void *const *pages, uint32_t
         return -UPMU_PERF_ENOMEM;
     error = upmu_perf_ring_init(ring, pages, count, event->attr.flags & UPMU_PERF_WATERMARK ? event->attr.wakeup : 0);
     if (!error)
-        upmu_perf_page_clock(event, pages[0]);
+        upmu_perf_page_clock(event, pages[0], 0);
     if (!error && readable) {
         ring->counts = perf->take(perf->context, sizeof *ring->counts);
         error = ring->counts ? upmu_perf_session_stop(event) : -UPMU_PERF_ENOMEM;

@@ -43,14 +43,14 @@ static uint64_t zero_bit(const struct upmu_perf_event *event)
     return event->perf->tsc.mult && !(event->attr.flags & UPMU_PERF_USE_CLOCKID) ? UPMU_PERF_PAGE_TIME_ZERO : 0;
 }
 
-void upmu_perf_page_clock(const struct upmu_perf_event *event, struct upmu_perf_page *page)
+void upmu_perf_page_clock(const struct upmu_perf_event *event, struct upmu_perf_page *page, uint64_t capabilities)
 {
     const struct upmu_perf_tsc *tsc = &event->perf->tsc;
 
     page->time_shift = tsc->shift;
     page->time_mult = tsc->mult;
     page->time_zero = zero_bit(event) ? tsc->zero_ns : 0;
-    page->capabilities = UPMU_PERF_PAGE_CAPABILITIES | zero_bit(event);
+    page->capabilities = UPMU_PERF_PAGE_CAPABILITIES | zero_bit(event) | capabilities;
 }
 
 /* ---- Counts ---- */
@@ -81,9 +81,8 @@ static void page_write(struct upmu_perf_event *event, const struct upmu_user_pag
     page->time_enabled = stopped->enabled_ns + (is_member ? from->enabled_ns : 0);
     page->time_running = stopped->running_ns + (is_member ? from->running_ns : 0);
     page->pmc_width = (uint16_t)(counter.width < 64u ? counter.width + 1u : counter.width);
-    upmu_perf_page_clock(event, page);
+    upmu_perf_page_clock(event, page, capabilities);
     page->time_offset = runs ? event->perf->tsc.zero_ns - from->time_ns : 0;
-    page->capabilities |= capabilities;
     __atomic_store_n(&page->lock, ++ring->lock, __ATOMIC_RELEASE);
 }
 

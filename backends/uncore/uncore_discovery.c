@@ -98,23 +98,26 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
 
 /*
  * Note the register that stops all units of a table, which the first entry of the table names: an MSR, or memory.
- * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).
+ * Panther Lake, Nova Lake and Diamond Rapids begin with its bit 0 set (Linux patches 2025/2026).  Returns false where
+ * there is no room to note it: the table's units must be left out then.
  */
-static void note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_GLOBAL_WORDS], uint8_t package,
+static bool note_stop(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_GLOBAL_WORDS], uint8_t package,
                       uint8_t die)
 {
     struct upmu_unit_stop *stop = finder->list->search.stop, *end = stop + UPMU_UNIT_STOPS;
     bool in_memory = words[0] >> 62 == 1;
 
     if (!words[1] || words[0] >> 62 > 1 || (in_memory ? words[1] >> 52 || words[1] % 4 : words[1] >> 32))
-        return;
+        return true;
     for (; stop < end && stop->address; stop++)
         if (stop->address == words[1] && stop->package == package && stop->die == die)
-            return; /* of an earlier search: open units may use it */
-    if (stop < end)
-        *stop = (struct upmu_unit_stop){.address = words[1], .package = package, .die = die, .in_memory = in_memory};
-    else
-        upmu_uncore_fail(finder, "there are too many tables of units", words[1]);
+            return true; /* of an earlier search: open units may use it */
+    if (stop == end) {
+        finder->full = finder->seen->stops_full = true;
+        return false;
+    }
+    *stop = (struct upmu_unit_stop){.address = words[1], .package = package, .die = die, .in_memory = in_memory};
+    return true;
 }
 
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
@@ -142,7 +145,8 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_fail(finder, "the head of a table of units is damaged", physical);
         return;
     }
-    note_stop(finder, words, package, die);
+    if (!note_stop(finder, words, package, die))
+        return;
     bytes = stride * (1 + units);
     table = upmu_uncore_map(finder, physical, bytes);
     for (unsigned i = 1; table && i <= units && read; i++) {

@@ -524,6 +524,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
     if (!list->unit_count)
         list->search.scanned = 0;
     seen->accesses = 0;
+    seen->stops_full = false;
     seen->failure = NULL;
     seen->failed_at = 0;
     if (seen->hypervisor && !seen->force)

@@ -87,7 +87,7 @@ const uint64_t upmu_uncore_masks[] = {
     UINT64_C(0x3ff), UINT64_C(0x3ffffffff8cffff), UINT64_C(0x7ffffff84ffff), UINT64_C(0xffff84ffff),
     UINT64_C(0xffffffff84ffff), UINT64_C(0xffffffffff85ffff), UINT64_C(0x1ff84ffff), UINT64_C(0xffffffffff84ffff),
     UINT64_C(0xfffa4ffff), UINT64_C(0xf0000ffff), UINT64_C(0xff0f00000000ffff), UINT64_C(0x1800000f0000ffff),
-    UINT64_C(0x307dc000000ffff), UINT64_C(0x7f0f00ffff), UINT64_C(0x40000), UINT64_C(0x1000000),
+    UINT64_C(0x307dc000000ffff), UINT64_C(0x3f0f00ffff), UINT64_C(0x40000), UINT64_C(0x1000000),
     UINT64_C(0x800000), UINT64_C(0x2000), UINT64_C(0x2000000), UINT64_C(0x1), UINT64_C(0x2), UINT64_C(0x9a80),
     UINT64_C(0x1cfbe0), UINT64_C(0x8), UINT64_C(0x1004000000), UINT64_C(0x77f400), UINT64_C(0x1007e0),
     UINT64_C(0x80000), UINT64_C(0x77ffe0), UINT64_C(0x38fc0), UINT64_C(0x3bffc0), UINT64_C(0x198fe0),

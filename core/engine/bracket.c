@@ -104,7 +104,7 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
         if (__builtin_expect(!(upmu_interrupt_mail(meter) || meter->failed), 1))
             break;
         if (rounds == ROUNDS) {
-            upmu_interrupt_finish(meter);
+            (void)upmu_interrupt_finish(meter);
             port_request_tick(meter->machine->port);
             break;
         }
@@ -136,8 +136,12 @@ bool upmu_bracket_run_briefly(struct upmu_meter *meter, void (*work)(struct upmu
     UPMU_BARRIER();
     UPMU_STORE(meter->busy, 0);
     UPMU_BARRIER();
-    if (upmu_interrupt_mail(meter) || meter->failed)
-        upmu_interrupt_finish(meter);
+    if (upmu_interrupt_mail(meter) || meter->failed) {
+        bool waits = upmu_interrupt_finish(meter);
+
+        if (waits || has_work(meter)) /* work for the end of a bracket, which this one has not */
+            port_request_tick(meter->machine->port);
+    }
     return true;
 }
 

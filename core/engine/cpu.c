@@ -79,6 +79,27 @@ static enum upmu_status begin_cpu(struct upmu_cpu *cpu, struct upmu_machine *mac
     return join_domain(&cpu->meter, domains);
 }
 
+/*
+ * Has the last end of a CPU left the hardware the address of memory for records?  A CPU that was never initialised may
+ * be in memory of any contents.
+ */
+static bool owes_memory(const struct upmu_cpu *cpu, const struct upmu_machine *machine)
+{
+    return cpu->meter.machine == machine && cpu->meter.cpu == cpu && upmu_features_owe(cpu);
+}
+
+/* On a CPU whose last end has failed, once more: take the address of its memory for records back from the hardware. */
+static UPMU_APART enum upmu_status end_again(struct upmu_cpu *cpu, const struct upmu_port *port)
+{
+    uintptr_t irq = port_irq_save(port);
+    enum upmu_status status = UPMU_ERR_WRONG_CPU;
+
+    if (!port_has_this_cpu(port) || port_this_cpu(port) == cpu)
+        status = upmu_features_return(cpu) ? UPMU_OK : UPMU_ERR_PORT;
+    port_irq_restore(port, irq);
+    return status;
+}
+
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
@@ -89,6 +110,10 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (machine->only_cpu && machine->only_cpu != cpu && !port_has_this_cpu(port))
         return upmu_why_hook_of(machine, "this_cpu");
     status = upmu_units_check(machine, cpu);
+    if (status == UPMU_OK && owes_memory(cpu, machine)) {
+        status = upmu_why_refuse(&machine->why, end_again(cpu, port), NULL, NULL, 0, 0);
+        machine->why.address = status == UPMU_OK ? 0 : cpu->meter.bank.faulted;
+    }
     if (status != UPMU_OK)
         return status;
     upmu_units_unlink(machine, cpu);
@@ -160,8 +185,10 @@ enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machi
     if (cpu->meter.pmu) {
         status = upmu_bracket_run(&cpu->meter, upmu_life_clear, NULL);
     } else {
+        status = owes_memory(cpu, machine) ? end_again(cpu, machine->port) : UPMU_OK;
         irq = port_irq_save(machine->port);
-        status = clear_without_init(cpu, machine, domains);
+        if (status == UPMU_OK)
+            status = clear_without_init(cpu, machine, domains);
         port_irq_restore(machine->port, irq);
     }
     machine->why.status = status;
@@ -276,7 +303,7 @@ static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
     if (meter->machine->only_cpu == meter->cpu)
         meter->machine->only_cpu = NULL;
     upmu_features_end(meter->cpu);
-    /* The PMU is given back: a second upmu_cpu_fini() finds no PMU, and does nothing. */
+    /* The PMU is given back: a second upmu_cpu_fini() finds no PMU, and at most takes memory for records back. */
     UPMU_STORE(meter->pmu, NULL);
     meter->work = NULL;
     return status;
@@ -287,7 +314,7 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     enum upmu_status status, left = UPMU_OK;
 
     if (!cpu->meter.pmu)
-        return UPMU_OK;
+        return upmu_features_owe(cpu) ? end_again(cpu, cpu->meter.machine->port) : UPMU_OK;
     left = upmu_units_go(cpu);
     status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave_cpu, NULL);
     return status == UPMU_OK ? left : status;

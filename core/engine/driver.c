@@ -4,6 +4,7 @@
  * (upmu_port.nearest_cpu), else the nearest one, and of equally near CPUs the one that drives the fewest units.
  */
 #include "core/engine/driver.h"
+#include "core/engine/unit_shared.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/hw/unit_backend.h"
@@ -36,7 +37,8 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
 
 /*
  * Can a CPU access the unit?  A unit in MSRs is seen by the CPUs of its die, L3 or core, or by one CPU only, any other
- * unit by all CPUs.  *out_distance gets 0 on the same die, 1 in the same package, else 2.
+ * unit by all CPUs, unless an MSR of its die stops it.  *out_distance gets 0 on the same die, 1 in the same package,
+ * else 2.
  */
 static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
@@ -46,7 +48,7 @@ static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cp
 
     *out_distance = same_die(box, cpu) ? 0 : cpu->place.package == box->package ? 1 : 2;
     if (type->space != UPMU_SPACE_MSR)
-        return true;
+        return *out_distance == 0 || !upmu_unit_shared_is_local(unit);
     if (upmu_uncore_is_narrow(uncore))
         return cpu->place.package == box->package &&
                (type->scope == UPMU_SCOPE_CORE ? cpu->core : cpu->number) == box->number;

@@ -335,6 +335,31 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 }
 
 /*
+ * Has the last end of a CPU left the hardware the address of memory for records?  The CPU is zeroed, or was
+ * initialised.
+ */
+static inline bool upmu_features_owe(const struct upmu_cpu *cpu)
+{
+#if UPMU_PRECISE
+    return cpu->records.ours;
+#else
+    (void)cpu;
+    return false;
+#endif
+}
+
+/* Take that address back.  Returns false where a register faulted again. */
+static inline bool upmu_features_return(struct upmu_cpu *cpu)
+{
+#if UPMU_PRECISE
+    return upmu_records_return(cpu);
+#else
+    (void)cpu;
+    return true;
+#endif
+}
+
+/*
  * A CPU has left: no session of its own gives programs the right to execute RDPMC any more, and its memory for precise
  * records is forgotten.
  */

@@ -648,13 +648,14 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     return pass.waits;
 }
 
-void upmu_interrupt_finish(struct upmu_meter *meter)
+bool upmu_interrupt_finish(struct upmu_meter *meter)
 {
     struct upmu_cpu *cpu = meter->cpu;
+    bool waits;
 
     meter->in_handler = 1;
     UPMU_BARRIER();
-    (void)upmu_interrupt_read_mail(meter);
+    waits = upmu_interrupt_read_mail(meter);
     upmu_interrupt_end(meter);
     if (meter->failed)
         upmu_reconcile_repair(meter);
@@ -662,6 +663,7 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     meter->in_handler = 0;
     UPMU_BARRIER();
     rearm_pmi(cpu); /* only now: an interrupt while in_handler is 1 is answered STALE, and does not re-arm */
+    return waits;
 }
 
 void upmu_interrupt_raise(struct upmu_meter *meter)
@@ -722,9 +724,10 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     return false;
 }
 
-void upmu_interrupt_finish(struct upmu_meter *meter)
+bool upmu_interrupt_finish(struct upmu_meter *meter)
 {
     (void)meter;
+    return false;
 }
 
 void upmu_interrupt_raise(struct upmu_meter *meter)

@@ -21,9 +21,9 @@ void upmu_interrupt_end(struct upmu_meter *meter);
 /*
  * Read the mail for the last time, at the end of a bracket that has read it too often.  Meanwhile other interrupts are
  * answered STALE, and leave no mail.  Their overflows are found by the next poll or interrupt, or when their sessions
- * leave.
+ * leave.  Returns as upmu_interrupt_read_mail().
  */
-void upmu_interrupt_finish(struct upmu_meter *meter);
+bool upmu_interrupt_finish(struct upmu_meter *meter);
 
 /*
  * Fold all running events that only count, before a counter goes round unseen.  Let throttled events sample again,

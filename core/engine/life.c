@@ -193,11 +193,8 @@ void upmu_life_end(struct upmu_meter *meter)
 
 #if UPMU_SUSPEND || UPMU_UNCORE
 
-/*
- * Restore the registers, and make them unknown.  If a register kept a value of upmu's during the sleep, resume would
- * take that for the firmware's.  Returns false where a register faulted, or a box of a unit is gone.
- */
-static bool return_registers(struct upmu_meter *meter)
+/* If a register kept a value of upmu's during the sleep, resume would take that for the firmware's. */
+bool upmu_life_return(struct upmu_meter *meter)
 {
     bool fine = upmu_claims_restore(meter);
 
@@ -230,18 +227,11 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
         status = UPMU_ERR_PORT;
     turn_clock(meter, false);
     upmu_life_end(meter);
-    return return_registers(meter) ? status : UPMU_ERR_PORT;
+    return upmu_life_return(meter) ? status : UPMU_ERR_PORT;
 }
 
-enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
+enum upmu_status upmu_life_wake(struct upmu_meter *meter)
 {
-    enum upmu_status status = upmu_life_take_over(meter);
-
-    (void)unused;
-    if (status != UPMU_OK) { /* give the registers back: the host may change them before the next attempt */
-        (void)return_registers(meter);
-        return status;
-    }
     if (!upmu_meter_is_unit(meter))
         upmu_features_wake(meter->cpu);
     UPMU_STORE(meter->live, 1);
@@ -253,6 +243,18 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
 #endif
 
 #if UPMU_SUSPEND
+
+enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = upmu_life_take_over(meter);
+
+    (void)unused;
+    if (status != UPMU_OK) {
+        (void)upmu_life_return(meter);
+        return status;
+    }
+    return upmu_life_wake(meter);
+}
 
 /*
  * Registers are not what the shadow says: make them unknown, close our counters, and load what runs again.  Counters

@@ -20,9 +20,22 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 void upmu_life_end(struct upmu_meter *meter);
 
 #if UPMU_SUSPEND || UPMU_UNCORE
+
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused);
-enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
+
+/* Work again after a sleep, when the registers are taken over: load what runs.  Returns as upmu_waiting_reload(). */
+enum upmu_status upmu_life_wake(struct upmu_meter *meter);
+
+/*
+ * Restore the registers for a sleep, and make them unknown.  Returns false where a register faulted, or a box of a unit
+ * is gone.
+ */
+bool upmu_life_return(struct upmu_meter *meter);
+
 #endif
+
+/* End the sleep of a CPU's PMU: take over, and wake.  If the take-over fails, the registers are restored. */
+enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
 
 /*
  * Clear the registers of a CPU's PMU and forget them, also those that the firmware used, whose counters are free then.

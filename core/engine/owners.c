@@ -225,6 +225,9 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     records = records_of(meter, &image);
+    /* If an earlier call has taken these counters, the registers of their records may hold the library's bits. */
+    if (records && !(records & meter->firmware))
+        return UPMU_OK;
     /*
      * Counters that the host has reserved are its own, also where take-over found its watchdog running and took it for
      * the firmware's.  A counter is closed before the steps of `image` end its records: else an unexpected interrupt

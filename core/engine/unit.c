@@ -199,19 +199,28 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* In the bracket of a unit that sleeps: take its registers over anew.  If that succeeds, link the unit to its CPU. */
+/*
+ * In the bracket of a unit that sleeps: take its registers over anew.  If that succeeds, link the unit to its CPU; else
+ * restore them, shared registers first: another unit at work may need these.
+ */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
-    enum upmu_status status = upmu_unit_shared_begin(upmu_unit_of(meter));
+    struct upmu_unit *unit = upmu_unit_of(meter);
+    enum upmu_status status = upmu_unit_shared_begin(unit);
+    bool begun = status == UPMU_OK;
 
-    if (status == UPMU_OK)
-        status = upmu_life_resume(meter, unused);
-    if (!meter->live) {
-        (void)upmu_unit_shared_end(upmu_unit_of(meter));
-    } else {
-        link_unit(upmu_unit_of(meter));
-        upmu_unit_of(meter)->folded_ns = upmu_meter_now(meter);
+    (void)unused;
+    if (begun)
+        status = upmu_life_take_over(meter);
+    if (status != UPMU_OK) {
+        (void)upmu_unit_shared_end(unit);
+        if (begun)
+            (void)upmu_life_return(meter);
+        return status;
     }
+    status = upmu_life_wake(meter);
+    link_unit(unit);
+    unit->folded_ns = upmu_meter_now(meter);
     return status;
 }
 

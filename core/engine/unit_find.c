@@ -258,7 +258,9 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (own == UPMU_ERR_UNSUPPORTED && !seen.failure)
         seen.failure = "a type of own_unit";
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
-        seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
+        seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity"
+                       : seen.stops_full                       ? "UPMU_UNIT_STOPS"
+                                                               : "pmu_capacity";
     show_units(port, list, seen.first);
     for (unsigned i = types; i < list->pmu_count; i++) { /* new types only: units of earlier ones may be open */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);

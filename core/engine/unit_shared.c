@@ -69,6 +69,15 @@ static bool set_stop(struct upmu_unit *unit, const struct upmu_unit_stop *stop, 
     return *out_changed || upmu_bank_note_fault(bank, place.address);
 }
 
+bool upmu_unit_shared_is_local(const struct upmu_unit *unit)
+{
+    const struct upmu_unit_stop *stop = stop_from(unit, 0);
+
+    while (stop && stop->in_memory)
+        stop = next_stop(unit, stop);
+    return stop;
+}
+
 enum upmu_status upmu_unit_shared_map(const struct upmu_unit *unit)
 {
     for (struct upmu_unit_stop *stop = stop_from(unit, 0); stop; stop = next_stop(unit, stop)) {

@@ -15,6 +15,12 @@ enum upmu_status upmu_unit_shared_map(const struct upmu_unit *unit);
 void upmu_unit_shared_unmap(const struct upmu_unit *unit);
 
 /*
+ * Does an MSR stop all units of a unit's die?  CPUs of other dies have that number for a register of their own: then
+ * the unit must be driven on its die.
+ */
+bool upmu_unit_shared_is_local(const struct upmu_unit *unit);
+
+/*
  * Let the units of a unit's die run, where a register stops them: processors begin so.  Call it in the unit's bracket,
  * before its registers are taken over.  Returns UPMU_OK, or UPMU_ERR_PORT (a register faulted).
  */

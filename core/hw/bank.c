@@ -1524,7 +1524,7 @@ bool upmu_bank_owes(const struct upmu_bank *bank)
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
-    bool fine = upmu_bank_close(bank, counters);
+    bool fine = upmu_bank_close(bank, counters), restored = true;
     unsigned ends = UPMU_ROW_FOUND; /* the bit of bank->state that a restored row loses */
 
 #if UPMU_UNCORE
@@ -1560,11 +1560,12 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             else if (restore_row(bank, row))
                 row_becomes(bank, row, 0, ends);
             else
-                fine = false;
+                fine = restored = false;
         }
 #if UPMU_UNCORE
+    /* Boxes that hold no event of the library any more become as they were found, also where one did not freeze. */
     if (upmu_box_freeze(bank))
-        fine = fine && restore_box(bank, ends);
+        fine &= restored && restore_box(bank, ends);
 #endif
     return fine && ends == UPMU_ROW_FOUND;
 }

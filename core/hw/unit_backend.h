@@ -51,6 +51,7 @@ struct upmu_uncore_seen {
     /* results of the search */
     unsigned first; /* index of the first box of this search: boxes that an earlier one found may have left the list */
     uint32_t accesses;
+    bool stops_full;    /* a processor has more tables with a register that stops units than UPMU_UNIT_STOPS */
     const char *failure; /* the search stores here, as text, why something was not found; NULL: nothing to say */
     uint64_t failed_at;
 };

@@ -111,6 +111,12 @@ void upmu_records_again(struct upmu_meter *meter);
  */
 bool upmu_records_end(struct upmu_meter *meter);
 
+/*
+ * The end of a CPU has failed, and the hardware may know the memory (cpu->records.ours): if it does, let no counter
+ * store records, and restore the register of the area's address.  Returns false where a register faulted again.
+ */
+bool upmu_records_return(struct upmu_cpu *cpu);
+
 /* A CPU has left: forget the memory. */
 void upmu_records_forget(struct upmu_cpu *cpu);
 

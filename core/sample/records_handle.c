@@ -523,7 +523,7 @@ static enum upmu_status look_at_others(struct upmu_meter *meter, const char **ou
  */
 static bool set_groups(struct upmu_meter *meter, uint64_t groups)
 {
-    return !has_groups(meter->pmu) || upmu_bank_write_address(&meter->bank, UPMU_RECORD_GROUPS, groups);
+    return !has_groups(meter->bank.pmu) || upmu_bank_write_address(&meter->bank, UPMU_RECORD_GROUPS, groups);
 }
 
 enum upmu_status upmu_records_begin(struct upmu_meter *meter, const char **out_reason)
@@ -605,6 +605,23 @@ bool upmu_records_end(struct upmu_meter *meter)
     UPMU_BARRIER();
     records->ours = !fine;
     return fine;
+}
+
+bool upmu_records_return(struct upmu_cpu *cpu)
+{
+    struct upmu_bank *bank = &cpu->meter.bank; /* its PMU stays known */
+    uint32_t enable = bank->pmu->table->rows[bank->pmu->record_row].address;
+    uint64_t area;
+
+    if (!upmu_bank_read_address(bank, UPMU_DS_AREA, &area) && !upmu_bank_read_address(bank, UPMU_DS_AREA, &area))
+        return false;
+    if (area == cpu->records.area_linear && !upmu_bank_write_address(bank, enable, 0) &&
+        !upmu_bank_write_address(bank, enable, 0))
+        return false;
+    if (!give_back_area(&cpu->meter, true))
+        return false;
+    cpu->records.ours = 0;
+    return true;
 }
 
 void upmu_records_again(struct upmu_meter *meter)

@@ -46,8 +46,10 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
  * Sessions of threads stay attached to their threads and leave the CPU.  Units that the CPU drives are handed to
  * another CPU; if none can drive them, their sessions are suspended.
  *
- * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were restored);
- * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU is as it was, but some of its units may have been handed over).
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were restored.  Do not free
+ * memory for precise records: the hardware may have its address.  Another upmu_cpu_fini(), and an upmu_cpu_init(), try
+ * to take it back; UPMU_OK says that the hardware has it no more); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU is as it
+ * was, but some of its units may have been handed over).
  * Context: local.
  */
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);

@@ -176,9 +176,10 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  *
  * Returns UPMU_OK (also if there are no units); UPMU_ERR_NO_PMU (`cpu` is not initialised or is suspended, or there is
  * a hypervisor and no UPMU_UNITS_FORCE: then the list has the host's own boxes alone); UPMU_ERR_WRONG_CPU (`cpu` is not
- * the executing CPU); UPMU_ERR_NO_SPACE (an array is full, or a host's type has more registers than
- * UPMU_UNIT_REGISTERS: boxes that were found before are right, and with a longer array another call finds the others,
- * but for the host's own); UPMU_ERR_STATE (the machine has another list); UPMU_ERR_PORT (a processor's table is
+ * the executing CPU); UPMU_ERR_NO_SPACE (an array is full, a host's type has more registers than UPMU_UNIT_REGISTERS,
+ * or more than UPMU_UNIT_STOPS processors' tables name a register that stops their units: the boxes of further tables
+ * are left out.  Boxes that were found before are right, and with a longer array another call finds the others, but for
+ * the host's own); UPMU_ERR_STATE (the machine has another list); UPMU_ERR_PORT (a processor's table is
  * damaged, or registers that say where some boxes are cannot be read: the boxes that were found are right);
  * UPMU_ERR_UNSUPPORTED (a type of own_unit cannot be driven: its boxes are left out).  machine->why has the details.
  * Context: any, but not while units are opened.
@@ -196,8 +197,9 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such boxes stand there); UPMU_ERR_STATE (a unit with one of the boxes is open;
  * machine->why has the box's path; or `unit` itself is open, and stays open); UPMU_ERR_HOOK_MISSING (pci_read,
  * mmio_map); UPMU_ERR_NO_CPU; UPMU_ERR_WRONG_CPU (the CPU cannot be reached: run_on_cpu); UPMU_ERR_BUSY;
- * UPMU_ERR_NO_SPACE (memory was not mapped); UPMU_ERR_PORT; UPMU_ERR_NO_PMU (under a hypervisor: the unit ignores
- * writes).
+ * UPMU_ERR_NO_SPACE (memory was not mapped); UPMU_ERR_PORT (a register of a box faulted or is gone, or the register
+ * that stops all units of the die did: no count would be certain); UPMU_ERR_NO_PMU (under a hypervisor: the unit
+ * ignores writes).
  * After an error `unit` is not open, but for UPMU_ERR_STATE as above; machine->why has the details.
  * Context: any; units are opened, closed and handed over one at a time, and not while a CPU comes or goes.
  */

@@ -48,7 +48,7 @@ enum upmu_sim_unit_layout {
     UPMU_SIM_LAYOUT_INTEL,  /* event 7:0, umask 15:8, more umask 63:32, threshold from bit 24 on */
     UPMU_SIM_LAYOUT_AMD_NB, /* event: bits 35:32, then 7:0; umask 15:8 */
     UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
-    UPMU_SIM_LAYOUT_AMD_V2, /* event: bits 38:32, then 7:0; umask: 27:24, then 15:8 */
+    UPMU_SIM_LAYOUT_AMD_V2, /* event: bits 37:32, then 7:0; umask: 27:24, then 15:8 */
     UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, hyper-threads 63:56 */
     UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; core 44:42 or all 47, slice 50:48 or all 46, threads 57:56 */
     UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0; umask 9:8, reads and writes, 0: both and others */

@@ -141,7 +141,7 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
         named.event |= (high & 0xfu) << 8 | (uint32_t)(select >> 59 & 3u) << 12;
         break;
     case UPMU_SIM_LAYOUT_AMD_V2:
-        named.event |= (high & 0x7fu) << 8;
+        named.event |= (high & 0x3fu) << 8;
         named.umask |= (uint32_t)(select >> 24 & 0xfu) << 8;
         break;
     case UPMU_SIM_LAYOUT_AMD_UMC:

@@ -478,7 +478,7 @@ const struct upmu_sim_unit_type upmu_sim_zen4_l3 = {
     .name = "l3", AMD(AMD_LOW | UINT64_C(0x1f7) << 42 | UINT64_C(3) << 56), .layout = UPMU_SIM_LAYOUT_AMD_19,
     .counters = 6, .quirks = UPMU_SIM_QUIRK_LLC, .select = 0xc0010230, .counter = 0xc0010231};
 const struct upmu_sim_unit_type upmu_sim_zen4_df = {
-    .name = "df", AMD(AMD_LOW | UINT64_C(0xf) << 24 | UINT64_C(0x7f) << 32), .layout = UPMU_SIM_LAYOUT_AMD_V2,
+    .name = "df", AMD(AMD_LOW | UINT64_C(0xf) << 24 | UINT64_C(0x3f) << 32), .layout = UPMU_SIM_LAYOUT_AMD_V2,
     .counters = 16, .select = 0xc0010240, .counter = 0xc0010241};
 const struct upmu_sim_unit_type upmu_sim_zen4_umc = {
     .name = "umc", AMD(UINT64_C(0x3ff)), .layout = UPMU_SIM_LAYOUT_AMD_UMC, .counters = 4,

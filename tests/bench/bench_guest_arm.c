@@ -26,61 +26,17 @@
 static struct arm_nest nest;
 static uint64_t counted;
 
+#define EMPTY_CPU (&nest.cpu)
+#define EMPTY_READ counted++
+#define EMPTY_CLOCK counted
+#include "tests/bench/empty_hooks.h"
+
 static void must(bool holds, const char *what)
 {
     if (!holds) {
         fprintf(stderr, "%s\n", what);
         exit(1);
     }
-}
-
-/* ---- Hooks ---- */
-
-static bool quick_read(void *context, uint32_t reg, uint64_t *out_value)
-{
-    (void)context, (void)reg;
-    *out_value = counted++;
-    return true;
-}
-
-static bool quick_write(void *context, uint32_t reg, uint64_t value)
-{
-    (void)context, (void)reg, (void)value;
-    return true;
-}
-
-static uintptr_t quick_save(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static void quick_restore(void *context, uintptr_t before)
-{
-    (void)context, (void)before;
-}
-
-static struct upmu_cpu *quick_this_cpu(void *context)
-{
-    (void)context;
-    return &nest.cpu;
-}
-
-static uint64_t quick_clock(void *context)
-{
-    (void)context;
-    return counted;
-}
-
-/* From here on the CPU of the tests is out of it. */
-static void empty_hooks(void)
-{
-    nest.port.rdmsr = quick_read;
-    nest.port.wrmsr = quick_write;
-    nest.port.irq_save = quick_save;
-    nest.port.irq_restore = quick_restore;
-    nest.port.this_cpu = quick_this_cpu;
-    nest.port.clock_ns = quick_clock;
 }
 
 /* ---- A guest whose counters all count ---- */
@@ -141,7 +97,7 @@ static void measure_guest(unsigned version, unsigned general)
     char name[64];
 
     begin_guest(version, general);
-    empty_hooks();
+    empty_hooks(&nest.port); /* from here on the CPU of the tests is out of it */
 #define MEASURE(what, ...)                                                                                             \
     do {                                                                                                               \
         (void)snprintf(name, sizeof name, "guest-arm-" what "-%u-v%u", general + 1u, version);                         \

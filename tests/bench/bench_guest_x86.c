@@ -53,61 +53,17 @@ static struct upmu_session sessions[COUNTERS + 1];
 static struct upmu_guest_entry entry;
 static const struct guest_case *measured;
 
+#define EMPTY_CPU (&cpu)
+#define EMPTY_READ 0
+#define EMPTY_CLOCK 0
+#include "tests/bench/empty_hooks.h"
+
 static void must(bool holds, const char *what)
 {
     if (!holds) {
         fprintf(stderr, "%s: %s\n", measured->name, what);
         exit(1);
     }
-}
-
-/* ---- Hooks that do nothing ---- */
-
-static bool quick_read(void *context, uint32_t reg, uint64_t *out_value)
-{
-    (void)context, (void)reg;
-    *out_value = 0;
-    return true;
-}
-
-static bool quick_write(void *context, uint32_t reg, uint64_t value)
-{
-    (void)context, (void)reg, (void)value;
-    return true;
-}
-
-static uintptr_t quick_save(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static void quick_restore(void *context, uintptr_t before)
-{
-    (void)context, (void)before;
-}
-
-static struct upmu_cpu *quick_this_cpu(void *context)
-{
-    (void)context;
-    return &cpu;
-}
-
-static uint64_t quick_clock(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static void empty_hooks(struct upmu_port *port)
-{
-    port->rdmsr = quick_read;
-    port->wrmsr = quick_write;
-    port->rdpmc = quick_read;
-    port->irq_save = quick_save;
-    port->irq_restore = quick_restore;
-    port->this_cpu = quick_this_cpu;
-    port->clock_ns = quick_clock;
 }
 
 /* ---- The guest ---- */
@@ -192,6 +148,7 @@ static void measure_case(void)
     run_guest();
     with_hooks = sim.port;
     empty_hooks(&sim.port);
+    sim.port.rdpmc = empty_read;
     measure("exit", do_exit, NULL);
     measure("enter", do_enter, NULL);
     sim.port = with_hooks;

@@ -22,6 +22,11 @@ static uint64_t pretended_status;
 static enum upmu_status last_status;
 static enum upmu_pmi last_answer;
 
+#define EMPTY_CPU (&cpu)
+#define EMPTY_READ pretended_status
+#define EMPTY_CLOCK 1000000
+#include "tests/bench/empty_hooks.h"
+
 static void must(bool holds, const char *what)
 {
     if (!holds) {
@@ -32,46 +37,11 @@ static void must(bool holds, const char *what)
 
 /* ---- Hooks that cost next to nothing ---- */
 
-static bool empty_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context;
-    (void)msr;
-    *out_value = pretended_status;
-    return true;
-}
-
-static bool empty_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context;
-    (void)msr;
-    (void)value;
-    return true;
-}
-
 static bool empty_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
-    (void)context;
-    (void)index;
+    (void)context, (void)index;
     *out_value = 7;
     return true;
-}
-
-static struct upmu_cpu *empty_this_cpu(void *context)
-{
-    (void)context;
-    return &cpu;
-}
-
-static uintptr_t empty_irq_save(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static void empty_irq_restore(void *context, uintptr_t state)
-{
-    (void)context;
-    (void)state;
 }
 
 static void empty_rearm(void *context)
@@ -79,23 +49,12 @@ static void empty_rearm(void *context)
     (void)context;
 }
 
-static uint64_t empty_clock(void *context)
-{
-    (void)context;
-    return 1000000;
-}
-
 /* From here on the model is out of it. */
 static void empty_the_hooks(void)
 {
-    sim.port.rdmsr = empty_rdmsr;
-    sim.port.wrmsr = empty_wrmsr;
+    empty_hooks(&sim.port);
     sim.port.rdpmc = empty_rdpmc;
-    sim.port.this_cpu = empty_this_cpu;
-    sim.port.irq_save = empty_irq_save;
-    sim.port.irq_restore = empty_irq_restore;
     sim.port.pmi_rearm = empty_rearm;
-    sim.port.clock_ns = empty_clock;
 }
 
 /* ---- Operations ---- */

@@ -8,6 +8,7 @@
 #include <upmu/format.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/world.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
@@ -1447,6 +1448,53 @@ static void a_resume_does_not_record_for_an_ended_session(void **state)
         }
 }
 
+/*
+ * An interrupt at each access of a resume that has to clear the stack: the set that comes after the overflow has no
+ * place yet.  A tick was not asked for, so the session waited for the next call on the CPU.
+ */
+static void a_set_due_in_a_resume_asks_for_a_tick(void **state)
+{
+    const struct upmu_sampling once = {.period = 1000, .switch_after = 1};
+    struct upmu_session *other = &host.other;
+    unsigned asked = 0;
+
+    (void)state;
+    for (unsigned k = 0; k < CPU_KINDS; k++)
+        for (uint32_t at = 1, last = 0; !last; at++) {
+            set_up(kinds[k].profile);
+            host.sim.port.request_tick = host_ask_tick;
+            add(0, "instructions", 1000, UPMU_BRANCH_USER);
+            assert_int_equal(upmu_session_branches(other, UPMU_BRANCH_KERNEL), UPMU_OK);
+            assert_int_equal(upmu_session_ring(other, rings[1], sizeof rings[1]), UPMU_OK);
+            for (unsigned i = 0; i < 2; i++) {
+                struct upmu_set *set = i ? &host.sets[1] : &other->set;
+
+                assert_int_equal(upmu_session_add_set(other, i ? set : NULL, (uint16_t)i, UPMU_SET_OVERFLOW_SWITCH, 0),
+                                 UPMU_OK);
+                assert_int_equal(upmu_set_add(set, i ? "instructions:u" : "instructions", &once), UPMU_OK);
+            }
+            begin(0);
+            freeze(true);
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            begin(1);
+            execute(KERNEL_CODE, 0, 980);
+            accesses_left = at;
+            host.sim.before_access = overflow_later;
+            upmu_sim_irqs(&host.sim, false);
+            (void)!upmu_branches_resume(&host.cpu[0]);
+            upmu_sim_irqs(&host.sim, true);
+            last = host.sim.before_access != NULL;
+            host.sim.before_access = NULL;
+            assert_int_equal(other->state == UPMU_SESSION_WAITING, !last, k, at);
+            assert_int_equal(host.ticks_asked, !last, k, at);
+            asked += host.ticks_asked;
+            assert_int_equal(upmu_session_stop(other), UPMU_OK, k);
+            assert_int_equal(upmu_cpu_use_branches(&host.cpu[0], NULL, NULL), UPMU_OK, k, at);
+            finish(&kinds[k]);
+        }
+    assert_compare(asked, >, CPU_KINDS);
+}
+
 /* ---- Anything, and NMIs at any moment ---- */
 
 /* An NMI of the host's: what its handler does with the stack. */
@@ -1842,6 +1890,7 @@ int main(void)
         cmocka_unit_test(a_resume_within_a_read_waits_for_its_end),
         cmocka_unit_test(a_dropped_interrupt_leaves_the_stack_recording),
         cmocka_unit_test(a_resume_does_not_record_for_an_ended_session),
+        cmocka_unit_test(a_set_due_in_a_resume_asks_for_a_tick),
         cmocka_unit_test(a_freeze_holds_though_an_nmi_resumes),
         cmocka_unit_test(a_change_ends_a_freeze),
         cmocka_unit_test(a_stack_that_is_to_be_cleared_is_in_no_sample),

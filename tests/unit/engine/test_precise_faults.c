@@ -563,6 +563,89 @@ static void an_emergency_after_an_end_that_failed(void **state)
     assert_int_equal(peek(PEBS_ENABLE), 0);
 }
 
+/* The first end of a CPU cannot write DS_AREA, and faults go on or not: the hardware may store to our memory. */
+static void end_with_an_address_left(void)
+{
+    prepare(0);
+    begin(1);
+    run(500);
+    host.sim.expect_faults = true;
+    host.sim.fault_address = DS_AREA;
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(peek(DS_AREA), AREA);
+}
+
+/*
+ * Mistake: after an end that failed, a second one returned UPMU_OK, and a host that freed its memory then had records
+ * written there.  A register that other software has since is left alone.
+ */
+static void a_second_end_gives_the_address_back(void **state)
+{
+    (void)state;
+    for (unsigned others = 0; others < 2; others++) {
+        uint32_t reads;
+
+        end_with_an_address_left();
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_PORT);
+        host.sim.fault_address = 0;
+        if (others)
+            upmu_sim_poke(&host.sim, 0, DS_AREA, OTHERS);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(peek(DS_AREA), others ? OTHERS : 0);
+        assert_int_equal(peek(PEBS_ENABLE), 0);
+        reads = host.sim.access_count[UPMU_SIM_RDMSR];
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(host.sim.access_count[UPMU_SIM_RDMSR], reads);
+    }
+}
+
+/* Mistake: a CPU that was initialised again after such an end had forgotten its address, and never restored DS_AREA. */
+static void a_new_life_gives_the_address_of_the_last_one_back(void **state)
+{
+    (void)state;
+    end_with_an_address_left();
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
+    assert_int_equal(host.machine.why.address, DS_AREA);
+    assert_int_equal(upmu_cpu_clear(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(peek(DS_AREA), 0);
+    assert_int_equal(give(), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(peek(DS_AREA), 0);
+}
+
+/*
+ * Mistake: a second upmu_cpu_take_firmware() ended the records of the library's own events, as the first one ends those
+ * that take-over has found: they ran on without samples.
+ */
+static void firmware_is_taken_once(void **state)
+{
+    uint32_t stored = 0;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.memory = memory;
+    upmu_sim_poke(&host.sim, 0, PEBS_ENABLE, 1);
+    host_start(&host);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(peek(PEBS_ENABLE), 0);
+    assert_int_equal(give(), UPMU_OK);
+    host_add(&host, 0, models[0].precise[0], PERIOD);
+    assert_int_equal(upmu_session_attach_cpu(&host.sessions[0], &host.cpu[0]), UPMU_OK);
+    begin(0);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_cpu_take_firmware(&host.cpu[0]);
+        assert_int_equal(peek(PEBS_ENABLE), 1, i);
+        run(3 * PERIOD);
+        assert_compare(upmu_cpu_records(&host.cpu[0]).taken, >, stored, i);
+        stored = upmu_cpu_records(&host.cpu[0]).taken;
+    }
+    assert_int_equal(upmu_session_close(&host.sessions[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(peek(PEBS_ENABLE), 1);
+}
+
 static unsigned writes_of_area;
 
 static void keep_a_part(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
@@ -622,6 +705,9 @@ int main(void)
         cmocka_unit_test(an_entry_tries_once_more_to_end_records),
         cmocka_unit_test(a_register_that_keeps_a_part_is_restored),
         cmocka_unit_test(an_emergency_after_an_end_that_failed),
+        cmocka_unit_test(firmware_is_taken_once),
+        cmocka_unit_test(a_second_end_gives_the_address_back),
+        cmocka_unit_test(a_new_life_gives_the_address_of_the_last_one_back),
         cmocka_unit_test(an_event_after_a_fault_begins_its_records),
         cmocka_unit_test(memory_comes_back_after_a_start_that_failed),
         cmocka_unit_test(memory_that_was_given_in_vain_comes_back),

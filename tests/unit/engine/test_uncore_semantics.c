@@ -1006,6 +1006,102 @@ static void units_that_begin_frozen_count(void **state)
         }
 }
 
+/* A machine that begins with bit 0 set in the register that a table names; `cpus` CPUs from 0 on are at work. */
+static void set_up_frozen(const char *name, unsigned cpus)
+{
+    static struct upmu_sim_machine frozen;
+
+    frozen = *upmu_sim_machine(name);
+    frozen.starts_frozen = true;
+    uncore_prepare(&host, name);
+    upmu_sim_uncore_init(&host.uncore, &host.sim, &frozen);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, cpus);
+}
+
+/* Of package 1, whose memory controllers all CPUs reach. */
+static enum upmu_status open_far(void)
+{
+    return upmu_unit_open(&host.unit[0], &host.machine, uncore_info(&host, box("imc", 1, 0)), 1);
+}
+
+/*
+ * Mistake: a unit in memory that an MSR of its die stops was opened on a CPU of another die: the MSR of that die was
+ * changed, the unit stayed frozen, and its counts were 0 and exact.
+ */
+static void a_unit_that_an_msr_stops_is_driven_on_its_die(void **state)
+{
+    unsigned far;
+
+    (void)state;
+    set_up_frozen("spr", 1);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_units_find(&host.cpu[0], &host.list, 0), UPMU_OK);
+    upmu_sim_irqs(&host.sim, true);
+    far = uncore_cpu_of(&host, box("imc", 1, 0), 0);
+    assert_int_equal(open_far(), UPMU_ERR_NO_CPU);
+    assert_true(host.uncore.global[0].frozen && host.uncore.global[1].frozen);
+    uncore_take_over(&host, far, 1);
+    assert_int_equal(open_far(), UPMU_OK);
+    assert_ptr_equal(host.unit[0].meter.cpu, &host.cpu[far]);
+    assert_true(host.uncore.global[0].frozen && !host.uncore.global[1].frozen);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[far]), UPMU_OK);
+    assert_null(host.unit[0].meter.cpu);
+    assert_true(host.uncore.global[0].frozen && host.uncore.global[1].frozen);
+    upmu_sim_irqs(&host.sim, true);
+    assert_int_equal(upmu_unit_close(&host.unit[0]), UPMU_OK);
+    uncore_no_violation(&host);
+}
+
+static uint32_t unreadable; /* this MSR faults */
+static bool (*read_msr)(void *context, uint32_t msr, uint64_t *out_value);
+
+static bool read_or_fault(void *context, uint32_t msr, uint64_t *out_value)
+{
+    return msr != unreadable && read_msr(context, msr, out_value);
+}
+
+/* A register that may stop the unit cannot be read: counts could be 0 and exact, so the opening is refused. */
+static void a_stop_that_cannot_be_read_refuses_the_unit(void **state)
+{
+    (void)state;
+    set_up_frozen("spr", UPMU_SIM_CPUS);
+    uncore_find(&host);
+    read_msr = host.sim.port.rdmsr;
+    host.sim.port.rdmsr = read_or_fault;
+    unreadable = (uint32_t)host.list.search.stop[0].address;
+    assert_int_equal(open_far(), UPMU_ERR_PORT);
+    assert_int_equal(host.machine.why.address, unreadable);
+    assert_true(host.uncore.global[1].frozen);
+    host.sim.port.rdmsr = read_msr;
+    assert_int_equal(open_far(), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&host.unit[0]), UPMU_OK);
+    uncore_no_violation(&host);
+}
+
+/* The register of a table too many would be forgotten: its units could stay frozen, and count exact zeros. */
+static void units_of_a_table_too_many_are_refused(void **state)
+{
+    char text[96];
+
+    (void)state;
+    set_up_frozen("spr", 1);
+    for (unsigned i = 1; i < UPMU_UNIT_STOPS; i++)
+        host.list.search.stop[i - 1] = (struct upmu_unit_stop){.address = i, .package = 0x40, .die = (uint8_t)i};
+    upmu_sim_switch_cpu(&host.sim, 0);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_units_find(&host.cpu[0], &host.list, 0), UPMU_ERR_NO_SPACE);
+    (void)upmu_why_text(&host.machine.why, text, sizeof text);
+    assert_non_null(strstr(text, "UPMU_UNIT_STOPS"));
+    upmu_sim_irqs(&host.sim, true);
+    for (unsigned i = 0; i < host.list.unit_count; i++)
+        assert_false(host.list.unit[i].package == 1 && !strcmp(uncore_type(&host, &host.list.unit[i]), "imc"));
+    begin(box("imc", 0, 0), "imc/raw:config=0x134");
+    end();
+}
+
 /* A table lists slices that do not exist.  The search of the second die's CPU takes out those of its die. */
 static void slices_leave_the_list_in_a_later_search(void **state)
 {
@@ -1250,6 +1346,9 @@ int main(void)
         cmocka_unit_test(an_overflow_stops_no_client_that_was_left_so),
         cmocka_unit_test(boxes_of_nehalem_ex_that_were_frozen_count),
         cmocka_unit_test(units_that_begin_frozen_count),
+        cmocka_unit_test(a_unit_that_an_msr_stops_is_driven_on_its_die),
+        cmocka_unit_test(a_stop_that_cannot_be_read_refuses_the_unit),
+        cmocka_unit_test(units_of_a_table_too_many_are_refused),
         cmocka_unit_test(a_u_box_that_stops_stops_no_other_box),
         cmocka_unit_test(the_w_boxs_clock_is_enabled_by_bit_0),
         cmocka_unit_test(counts_survive_their_cpu),

@@ -191,6 +191,66 @@ static void a_fault_as_a_unit_wakes_leaves_its_boxes_as_they_were(void **state)
     assert_compare(told, >, 4);
 }
 
+static uint32_t stuck_msr; /* a write of this register faults */
+
+static bool write_or_stick(void *context, uint32_t msr, uint64_t value)
+{
+    return msr != stuck_msr && double_wrmsr(context, msr, value);
+}
+
+/*
+ * Mistake: a unit that could not restore the MSR of its package as it fell asleep restored it when it could not be
+ * woken either.  A unit at work, which needs the MSR, counted nothing from then on.
+ */
+static void a_unit_that_does_not_wake_leaves_a_shared_register(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 2, 1);
+    d.type.quirks = 0x8; /* UPMU_UNCORE_ABSOLUTE */
+    d.type.control = DOUBLE_SWITCH;
+    d.type.control_idle = 1u << 29;
+    d.switched = 0x5;
+    d.host.sim.port.wrmsr = write_or_stick;
+    stuck_msr = 0;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    stuck_msr = DOUBLE_SWITCH;
+    d.gone = 1;
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(upmu_cpu_resume(&d.host.cpu[0]), UPMU_ERR_PORT);
+    assert_null(d.unit.meter.cpu);
+    assert_int_equal(d.switched, 0x5 | 1u << 29);
+    stuck_msr = 0;
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 1, 1), UPMU_OK);
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(d.switched, 0x5 | 1u << 29);
+    d.gone = 0;
+    assert_int_equal(upmu_unit_close(&d.other), UPMU_OK);
+    assert_int_equal(d.switched, 0x5);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.switched, 0x5);
+}
+
+/*
+ * Mistake: where one of several boxes faulted as it was frozen, the opening failed and left the others frozen, although
+ * their registers were restored.
+ */
+static void an_opening_that_fails_freezes_no_box(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_BOX; style <= UPMU_UNIT_CLIENT_IMC; style++)
+        for (unsigned stuck = 0; stuck < 2; stuck++) {
+            double_prepare(&d, style, UPMU_SPACE_MSR, 2, 1);
+            d.host.sim.port.wrmsr = write_or_stick;
+            stuck_msr = DOUBLE_MSR + 0x100u * stuck;
+            double_begin(&d, 1);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_ERR_PORT);
+            assert_compare(d.writes, >, 0);
+            for (unsigned box = 0; box < 2; box++)
+                assert_int_equal(d.box[box].control, d.type.control_idle, style, stuck, box);
+        }
+}
+
 /* ---- CPUs that cannot be reached ---- */
 
 static unsigned reached; /* so many calls on other CPUs succeed */
@@ -979,6 +1039,8 @@ int main(void)
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
         cmocka_unit_test(a_fault_as_a_unit_wakes_leaves_its_boxes_as_they_were),
+        cmocka_unit_test(a_unit_that_does_not_wake_leaves_a_shared_register),
+        cmocka_unit_test(an_opening_that_fails_freezes_no_box),
         cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),
         cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
         cmocka_unit_test(of_many_cpus_the_best_are_listed),

@@ -143,7 +143,8 @@ static void amd_fields_are_amds(void **state)
     expect("amd64_fam17h_zen2_df", "cpu/event=0x1c7,umask=0x02/", UINT64_C(0x1000002c7), 0, 0);
     expect("amd64_fam17h_zen2_df", "cpu/event=0x31c7,umask=0x02/", UINT64_C(0x18000001000002c7), 0, 0);
     expect("amd64_fam19h_zen4_df", "cpu/event=0x1f,umask=0xffe/", UINT64_C(0xf00fe1f), 0, 0);
-    expect("amd64_fam19h_zen4_df", "cpu/event=0x7f1f,umask=0x01/", UINT64_C(0x7f0000011f), 0, 0);
+    expect("amd64_fam19h_zen4_df", "cpu/event=0x3f1f,umask=0x01/", UINT64_C(0x3f0000011f), 0, 0);
+    expect_status("amd64_fam19h_zen4_df", "cpu/event=0x7f1f,umask=0x01/", UPMU_ERR_BAD_VALUE);
     expect("amd64_fam19h_zen4_umc", "cpu/event=0x0a,rdwrmask=1/", 0x10a, 0, 0);
     /* No slices and threads given: all of them. */
     expect("amd64_fam17h_zen2_l3", "cpu/event=0x04,umask=0xff/", UINT64_C(0xff0f00000000ff04), 0, 0);
