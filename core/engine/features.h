@@ -341,7 +341,7 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 static inline bool upmu_features_owe(const struct upmu_cpu *cpu)
 {
 #if UPMU_PRECISE
-    return cpu->records.ours;
+    return cpu->records.ours || upmu_traces_run(&cpu->meter);
 #else
     (void)cpu;
     return false;
@@ -352,7 +352,7 @@ static inline bool upmu_features_owe(const struct upmu_cpu *cpu)
 static inline bool upmu_features_return(struct upmu_cpu *cpu)
 {
 #if UPMU_PRECISE
-    return upmu_records_return(cpu);
+    return upmu_traces_end(&cpu->meter) && (!cpu->records.ours || upmu_records_return(cpu));
 #else
     (void)cpu;
     return true;

@@ -507,47 +507,61 @@ static void a_trace_beside_precise_records(void **state)
 
 /* ---- Faults ---- */
 
-/* A register faults `length` times from access `at` on, in a start, or in a stop. Returns whether it did. */
-static bool trace_with_faults(bool in_stop, unsigned at, unsigned length)
+enum act { START, STOP, LEAVE };
+
+static enum upmu_status do_act(enum act act)
+{
+    if (act == LEAVE)
+        return upmu_cpu_fini(&host.cpu[0]);
+    return act == STOP ? upmu_bts_stop(&host.cpu[0], &bts) : start();
+}
+
+/*
+ * A register faults `length` times from access `at` on, in a start, a stop, or as the CPU leaves. Where that says so,
+ * once more without faults ends the trace. Returns whether there was a fault.
+ */
+static bool trace_with_faults(enum act act, unsigned at, unsigned length)
 {
     enum upmu_status status;
     uint32_t faults;
 
     prepare("skylake");
     host.sim.expect_faults = true;
-    if (in_stop) {
+    if (act != START) {
         assert_int_equal(start(), UPMU_OK);
         take_branches(0, 5);
     }
     faults = host.sim.faults;
     host.sim.fault_at = host.sim.accesses + at;
     host.sim.fault_until = host.sim.fault_at + length - 1u;
-    status = in_stop ? upmu_bts_stop(&host.cpu[0], &bts) : start();
+    status = do_act(act);
     host.sim.fault_at = host.sim.fault_until = 0;
     faults = host.sim.faults - faults;
-    assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faults), in_stop, at, length, status);
-    assert_true(in_stop || !faults || status == UPMU_ERR_PORT, at, length);
-    assert_int_equal(upmu_bts_stop(&host.cpu[0], &bts), UPMU_OK, at);
+    assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faults), act, at, length, status);
+    assert_true(act != START || !faults || status == UPMU_ERR_PORT, at, length);
+    if (status != UPMU_OK || act == START)
+        assert_int_equal(do_act(act == START ? STOP : act), UPMU_OK, act, at);
     is_mapped = false; /* the memory is freed: from here on each access to it would be a mistake */
     take_branches(10, 5);
-    assert_int_equal(outside, 0, in_stop, at, length);
-    if (in_stop)
+    assert_int_equal(outside, 0, act, at, length);
+    if (act != START)
         expect_branches(0, 5);
     is_mapped = true;
-    finish();
+    if (act != LEAVE)
+        finish();
     return faults;
 }
 
 static void after_faults_a_stop_ends_the_trace(void **state)
 {
     (void)state;
-    for (unsigned in_stop = 0; in_stop < 2; in_stop++)
+    for (unsigned act = START; act <= LEAVE; act++)
         for (unsigned length = 1; length <= 4; length++) {
             unsigned at = 1;
 
-            while (trace_with_faults(in_stop, at, length))
+            while (trace_with_faults((enum act)act, at, length))
                 at++;
-            assert_true(at > 1, in_stop, length);
+            assert_true(at > 1, act, length);
         }
 }
 
