@@ -141,8 +141,8 @@ _Static_assert(UPMU_X86_QUIRK_PRELUDE << 3 == UPMU_PMU_PRELUDE && UPMU_X86_QUIRK
 
 static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
 {
-    unsigned number = shape->version < 2 ? model->rules > UPMU_X86_RULES_YON
-                                         : 2u + (shape->version >= 4) + (shape->version >= 6);
+    unsigned number =
+        shape->version < 2 ? model->rules > UPMU_X86_RULES_YON : 2u + (shape->version >= 4) + (shape->version >= 6);
     const struct stage *stage = &intel_stages[number];
     uint32_t counters = shape->general | shape->fixed << UPMU_FIXED_COUNTER(0);
 
@@ -167,8 +167,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
     pmu->ack_row = stage->rows[1];
     pmu->inuse_row = stage->rows[2];
     pmu->limit[UPMU_X86_CLASS_PMC] = upmu_bits_low(~UINT64_C(0), shape->general_width);
-    pmu->max_period =
-        pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
+    pmu->max_period = pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
     pmu->limit[UPMU_X86_CLASS_FULL] = pmu->limit[UPMU_X86_CLASS_PMC];
     pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_low(~UINT64_C(0), shape->fixed_width);
     pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_bits(counters);
@@ -208,8 +207,18 @@ static UPMU_APART struct shape typical_shape(const struct model *model)
 }
 
 /* Indices in intel_leaves and `words`: the CPUID leaves that detection reads. */
-enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, LEAF_23_RELOAD,
-       LEAF_23_RECORD, INTEL_LEAVES };
+enum {
+    LEAF_PMU,
+    LEAF_FEATURES,
+    LEAF_FEATURES_1,
+    LEAF_TYPE,
+    LEAF_23,
+    LEAF_23_COUNTERS,
+    LEAF_23_EVENTS,
+    LEAF_23_RELOAD,
+    LEAF_23_RECORD,
+    INTEL_LEAVES
+};
 
 static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_PMU] = {.leaf = 0xA},
@@ -322,7 +331,7 @@ static const struct model *find_model(const struct upmu_detection *detection, un
  * for. `hybrid`: the package has different core types (EDX[15] of leaf 7).
  */
 static UPMU_APART void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
-                          struct shape *shape)
+                                     struct shape *shape)
 {
     if (!detection->hypervisor) {
         if (hybrid && (model->traits & WITH_8_OF_4) && shape->version == 5) {
@@ -487,8 +496,8 @@ static void forbid_rdpmc(const struct upmu_detection *detection, struct upmu_pmu
  */
 static bool is_intel_core(const struct upmu_detection *detection)
 {
-    return memcmp(&detection->leaf0[1], "GenuntelineI", 12) == 0 && detection->family >= 6 &&
-           detection->family != 11 && detection->family != 15;
+    return memcmp(&detection->leaf0[1], "GenuntelineI", 12) == 0 && detection->family >= 6 && detection->family != 11 &&
+           detection->family != 15;
 }
 
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)

@@ -46,14 +46,14 @@ struct pass {
     struct upmu_cpu *cpu;
     const struct upmu_frame *frame;
     uint64_t now_ns;
-    uint32_t framed;  /* counters whose overflow is the reason of the interrupt with `frame` */
+    uint32_t framed; /* counters whose overflow is the reason of the interrupt with `frame` */
     /* counters that a handler stopped in the bracket that reads its mail; the bracket may have started them again */
     uint32_t stopped;
-    uint32_t passed;  /* sampling counters that were found past zero */
+    uint32_t passed;   /* sampling counters that were found past zero */
     uint32_t recorded; /* counters that may have stored the precise records that the status shows */
-    uint32_t due;     /* those of `passed` for which a sample is due */
-    unsigned samples; /* number of IBS units that had a sample, plus 1 if the hardware has stored precise records */
-    bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
+    uint32_t due;      /* those of `passed` for which a sample is due */
+    unsigned samples;  /* number of IBS units that had a sample, plus 1 if the hardware has stored precise records */
+    bool is_mail;      /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     /* some session has left its counters, and some session waits: the bracket's end, or a tick, searches a place */
     bool waits;
     /* an interrupt of this PMU may be late: if nothing has overflowed, the answer is STALE, not NOT_OURS */

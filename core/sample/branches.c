@@ -218,7 +218,7 @@ static enum upmu_status look_around(struct upmu_meter *meter, const struct upmu_
  * filter register. Returns UPMU_OK, UPMU_ERR_UNSUPPORTED (it does not work) or UPMU_ERR_PORT (a register faulted).
  */
 static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch_unit *unit,
-                                const struct upmu_branch_stack *stack, const struct branches_start *start)
+                                      const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
     const char *reason = NULL;
 
@@ -515,14 +515,14 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
         return UPMU_OK;
     }
 #endif
-    return cpu->branches.readers || upmu_branch_stack_halted(&cpu->branches) ||
-                   upmu_branch_stack_go_on(cpu, stack) ? UPMU_OK : UPMU_ERR_PORT;
+    return cpu->branches.readers || upmu_branch_stack_halted(&cpu->branches) || upmu_branch_stack_go_on(cpu, stack)
+               ? UPMU_OK
+               : UPMU_ERR_PORT;
 }
 
 #if UPMU_BRANCH_SAMPLES
 
-enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use,
-                                       struct upmu_why *why)
+enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use, struct upmu_why *why)
 {
     struct branches_start start = {ALL_BRANCHES, 0, why};
     enum upmu_status status;

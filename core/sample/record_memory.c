@@ -26,14 +26,6 @@ static enum upmu_status refuse_records(const struct records_use *use, const stru
     return status;
 }
 
-/* Is a linear address that of a page, and canonical with 57 bits at most? */
-static bool is_page(uint64_t linear)
-{
-    uint64_t high = linear >> 56;
-
-    return !(linear & 4095u) && (high == 0 || high == 0xff);
-}
-
 /* Do two ranges of addresses overlap, or does one of them go beyond the last address? */
 static bool is_overlap(uint64_t one, uint64_t one_bytes, uint64_t other, uint64_t other_bytes)
 {
@@ -45,8 +37,8 @@ static bool is_usable(const struct upmu_record_memory *memory)
 {
     uintptr_t area = (uintptr_t)memory->area, records = (uintptr_t)memory->records;
 
-    return area && records && !((area | records) & 4095u) && is_page(memory->area_linear) &&
-           is_page(memory->records_linear) && memory->record_bytes >= UPMU_RECORD_LEAST_BYTES &&
+    return area && records && !((area | records) & 4095u) && upmu_records_is_page(memory->area_linear) &&
+           upmu_records_is_page(memory->records_linear) && memory->record_bytes >= UPMU_RECORD_LEAST_BYTES &&
            memory->record_bytes <= UPMU_RECORD_MOST_BYTES && !(memory->record_bytes & 4095u) &&
            !is_overlap(area, UPMU_RECORD_AREA_BYTES, records, memory->record_bytes) &&
            !is_overlap(memory->area_linear, UPMU_RECORD_AREA_BYTES, memory->records_linear, memory->record_bytes);

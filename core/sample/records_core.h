@@ -38,6 +38,14 @@ enum {
 
 #if UPMU_PRECISE
 
+/* Is a linear address that of a page, and canonical with 57 bits at most? */
+static inline bool upmu_records_is_page(uint64_t linear)
+{
+    uint64_t high = linear >> 56;
+
+    return !(linear & 4095u) && (high == 0 || high == 0xff);
+}
+
 /*
  * May precise events be sampled on the PMU: does the library drive its records?  Returns the counters that an event may
  * have for them, of `counters`; 0: none.

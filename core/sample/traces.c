@@ -20,8 +20,8 @@
 
 #if UPMU_BTS
 
-#define MODES (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)
-#define KERNEL_FROM UPMU_BIT64(63)
+#define TRACE_MODES (UPMU_BRANCH_USER | UPMU_BRANCH_KERNEL)
+#define TRACE_KERNEL_FROM UPMU_BIT64(63)
 
 /* Words of the debug store area that the trace has; those of precise records follow. */
 enum { AREA_BASE, AREA_INDEX, AREA_MAXIMUM, AREA_THRESHOLD };
@@ -59,7 +59,7 @@ static enum upmu_status refuse_trace(const struct traces_start *start, const str
 /* ---- Registers ---- */
 
 /* Give the trace's bits of DEBUGCTL a value; the others may be of other software, and stay.  False: a fault. */
-static bool set_control(struct upmu_bank *bank, uint64_t bits, uint64_t *out_value)
+static bool set_trace_control(struct upmu_bank *bank, uint64_t bits, uint64_t *out_value)
 {
     return upmu_bank_read_address(bank, UPMU_DEBUGCTL, out_value) &&
            upmu_bank_write_address(bank, UPMU_DEBUGCTL, (*out_value & ~CONTROL_BITS) | bits);
@@ -82,7 +82,8 @@ static uint64_t control_bits(const struct upmu_pmu *pmu, uint32_t record)
 static void note_entries(struct upmu_bts *bts)
 {
     struct upmu_bts_state *state = &bts->state;
-    const volatile uint64_t *last = (const volatile uint64_t *)bts->entries + (size_t)ENTRY_WORDS * (state->entries - 1u);
+    const volatile uint64_t *last =
+        (const volatile uint64_t *)bts->entries + (size_t)ENTRY_WORDS * (state->entries - 1u);
     uint64_t bytes = state->area[AREA_INDEX] - bts->entries_linear;
     bool full = last[ENTRY_FROM] | last[ENTRY_TO] | last[ENTRY_FLAGS];
 
@@ -103,7 +104,7 @@ static bool end_trace(struct upmu_meter *meter)
     struct upmu_bts_state *state = &bts->state;
     uint64_t before;
 
-    if (!set_control(&meter->bank, 0, &before) && !set_control(&meter->bank, 0, &before))
+    if (!set_trace_control(&meter->bank, 0, &before) && !set_trace_control(&meter->bank, 0, &before))
         return false;
     if (state->own_area && !upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, state->found) &&
         !upmu_bank_write_address(&meter->bank, UPMU_DS_AREA, state->found))
@@ -117,7 +118,8 @@ static bool end_trace(struct upmu_meter *meter)
 /* ---- Begin and end ---- */
 
 /* Does other software, or the branch stack, have what the trace needs? */
-static enum upmu_status look_around(struct upmu_meter *meter, const struct traces_start *start, uint64_t *out_control)
+static enum upmu_status look_for_others(struct upmu_meter *meter, const struct traces_start *start,
+                                        uint64_t *out_control)
 {
     const struct upmu_cpu *cpu = meter->cpu;
     uint64_t trace = 0;
@@ -147,7 +149,7 @@ static enum upmu_status look_around(struct upmu_meter *meter, const struct trace
 }
 
 /* Fill the trace's part of the area; in an area of its own the rest is 0, so that no counter can store records there. */
-static void set_up_area(struct upmu_bts *bts)
+static void set_up_trace(struct upmu_bts *bts)
 {
     struct upmu_bts_state *state = &bts->state;
     volatile uint64_t *last = (volatile uint64_t *)bts->entries + (size_t)ENTRY_WORDS * (state->entries - 1u);
@@ -178,18 +180,18 @@ static enum upmu_status start_trace(struct upmu_meter *meter, void *argument)
     struct upmu_bts_state *state = &bts->state;
     uint64_t control = 0;
     bool fine, kept = true;
-    enum upmu_status status = look_around(meter, start, &control);
+    enum upmu_status status = look_for_others(meter, start, &control);
 
     if (status != UPMU_OK)
         return status;
     *state = (struct upmu_bts_state){.area = bts->area ? bts->area : meter->cpu->records.area,
-                                     .control = control_bits(meter->pmu, bts->record ? bts->record : MODES),
-                                     .kernel_from = bts->kernel_from ? bts->kernel_from : KERNEL_FROM,
+                                     .control = control_bits(meter->pmu, bts->record ? bts->record : TRACE_MODES),
+                                     .kernel_from = bts->kernel_from ? bts->kernel_from : TRACE_KERNEL_FROM,
                                      .entries = (uint32_t)(bts->entry_bytes / UPMU_BTS_ENTRY_BYTES),
                                      .own_area = bts->area != NULL};
     if (state->own_area && !upmu_bank_read_address(&meter->bank, UPMU_DS_AREA, &state->found))
         return refuse_trace(start, meter->pmu, UPMU_ERR_PORT, NULL);
-    set_up_area(bts);
+    set_up_trace(bts);
     UPMU_BARRIER();
     meter->cpu->bts = bts; /* from here on upmu_records_emergency() ends the trace */
     UPMU_BARRIER();
@@ -206,21 +208,13 @@ static enum upmu_status start_trace(struct upmu_meter *meter, void *argument)
                 : refuse_trace(start, meter->pmu, UPMU_ERR_PORT, NULL);
 }
 
-/* Is a linear address that of a page, and canonical with 57 bits at most? */
-static bool is_page(uint64_t linear)
+static bool is_trace_usable(const struct upmu_bts *bts)
 {
-    uint64_t high = linear >> 56;
-
-    return !(linear & 4095u) && (high == 0 || high == 0xff);
-}
-
-static bool is_usable(const struct upmu_bts *bts)
-{
-    return bts->entries && !((uintptr_t)bts->entries & 4095u) && is_page(bts->entries_linear) &&
+    return bts->entries && !((uintptr_t)bts->entries & 4095u) && upmu_records_is_page(bts->entries_linear) &&
            bts->entry_bytes >= UPMU_BTS_LEAST_BYTES && bts->entry_bytes <= UPMU_BTS_MOST_BYTES &&
            !(bts->entry_bytes & 4095u) && bts->entries_linear + (bts->entry_bytes - 1u) >= bts->entries_linear &&
-           !(bts->record & ~MODES) &&
-           (!bts->area || (!((uintptr_t)bts->area & 4095u) && is_page(bts->area_linear) &&
+           !(bts->record & ~TRACE_MODES) &&
+           (!bts->area || (!((uintptr_t)bts->area & 4095u) && upmu_records_is_page(bts->area_linear) &&
                            bts->area_linear - bts->entries_linear >= bts->entry_bytes));
 }
 
@@ -237,7 +231,7 @@ enum upmu_status upmu_bts_start(struct upmu_cpu *cpu, struct upmu_bts *bts, stru
         return refuse_trace(&start, pmu, UPMU_ERR_UNSUPPORTED, "no traces of branches that upmu drives");
     if ((pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.bank.port->msr_faults_are_safe)
         return refuse_trace(&start, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
-    if (!is_usable(bts))
+    if (!is_trace_usable(bts))
         return refuse_trace(&start, pmu, UPMU_ERR_INVALID, NULL);
     status = upmu_bracket_run(&cpu->meter, start_trace, &start);
     if (why && status != why->status)
@@ -272,7 +266,7 @@ bool upmu_traces_cross(struct upmu_meter *meter)
 #else
     bits = bts->state.control;
 #endif
-    return set_control(&meter->bank, bits, &before) || set_control(&meter->bank, bits, &before);
+    return set_trace_control(&meter->bank, bits, &before) || set_trace_control(&meter->bank, bits, &before);
 }
 
 void upmu_traces_off(struct upmu_cpu *cpu)
@@ -299,7 +293,7 @@ bool upmu_bts_next(struct upmu_bts *bts, struct upmu_branch *out_branch)
 
         state->next = state->next + 1u == state->entries ? 0 : state->next + 1u;
         state->left--;
-        if (!upmu_branch_is_wanted(&branch, bts->record ? bts->record : MODES, state->kernel_from))
+        if (!upmu_branch_is_wanted(&branch, bts->record ? bts->record : TRACE_MODES, state->kernel_from))
             continue;
         *out_branch = branch;
         return true;

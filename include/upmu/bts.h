@@ -41,9 +41,9 @@ struct upmu_bts {
     size_t entry_bytes;      /* UPMU_BTS_LEAST_BYTES to UPMU_BTS_MOST_BYTES, a multiple of 4096 */
     /* 4096 bytes for the debug store area; NULL if upmu_cpu_use_records() has given the CPU one */
     void *area;
-    uint64_t area_linear;    /* its linear address */
-    uint32_t record;         /* UPMU_BRANCH_USER, UPMU_BRANCH_KERNEL; 0: both */
-    uint64_t kernel_from;    /* the kernel is at this address and all above it; 0: at addresses with bit 63 set */
+    uint64_t area_linear;        /* its linear address */
+    uint32_t record;             /* UPMU_BRANCH_USER, UPMU_BRANCH_KERNEL; 0: both */
+    uint64_t kernel_from;        /* the kernel is at this address and all above it; 0: at addresses with bit 63 set */
     struct upmu_bts_state state; /* the library's */
 };
 

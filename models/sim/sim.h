@@ -268,7 +268,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(LBR_DEPTH_CLEARS, 1, "a write of LBR_DEPTH clears all entries (keeps them)", "LX lbr.c")                     \
     R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort, and again without its bit (once)", "LX lbr.c lbr_double_abort") \
     R(LBR_HOOKS, 1, "a hook's call and return are branches, too (are not)", "LX lbr.c")                            \
-    R(BTS_STORES, 1, "DEBUGCTL[6] with [7] stores taken branches into the debug store (nothing)", "SDM 17.4.1, 17.4.9") \
+    R(BTS_STORES, 1, "DEBUGCTL[6] with [7] stores branches into the debug store (nothing)", "SDM 17.4.1, 17.4.9") \
     R(BTS_ENABLE, 1, "DEBUGCTL[6], [7] can be set (a hypervisor drops them)", "KVM vmx.c vmx_set_msr")                 \
     R(BTS_RINGS, 1, "no DEBUGCTL[8]: behind the last entry comes the first one (no more are stored)", "SDM 17.4.1") \
     R(BTS_INTERRUPTS, 1, "DEBUGCTL[8]: the threshold sets status 62 and interrupts (does not)", "SDM 17.4.9; LX ds.c") \

@@ -171,8 +171,8 @@ static void take_branches(const struct sim_run *run, uint64_t cut)
     if (to - from > most && !upmu_sim_traces(run->sim, run->from))
         from = to - most;
     for (; from < to; from++)
-        upmu_sim_branch(run->sim, &burst->branch[from - upmu_sim_divide(from, burst->branch_count) *
-                                                            burst->branch_count]);
+        upmu_sim_branch(run->sim,
+                        &burst->branch[from - upmu_sim_divide(from, burst->branch_count) * burst->branch_count]);
 }
 
 /* Return the address of an instruction of the burst, by its number from 0 on. */

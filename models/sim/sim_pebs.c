@@ -592,8 +592,8 @@ static bool store_in_area(struct upmu_sim *sim, unsigned index, unsigned counter
     const unsigned format = format_of_records(sim_is(sim, index));
     const uint64_t groups = adaptive_groups(sim, index, counter);
     const unsigned bytes = upmu_sim_debug_narrow(sim, index) ? 4u * NARROW_REGISTERS
-                           : format < 4          ? 8u * words[format]
-                                                 : adaptive_bytes(groups);
+                           : format < 4                      ? 8u * words[format]
+                                                             : adaptive_bytes(groups);
     const uint64_t now = sim->now_ns + sim->cpu[index].tsc_offset;
     struct pebs_store store = {sim, index, 0, true};
     uint64_t base, next, maximum, threshold;

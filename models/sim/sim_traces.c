@@ -36,8 +36,7 @@ void upmu_sim_traces_store(struct upmu_sim *sim, unsigned index, const struct up
 {
     const unsigned length = upmu_sim_debug_narrow(sim, index) ? 4 : 8;
     const bool rings = !(sim->cpu[index].debugctl & SIM_DEBUGCTL_BTINT);
-    uint64_t base, next, maximum, threshold, word[3] = {branch->from, branch->to,
-                                                        branch->mispredicted ? 0 : PREDICTED};
+    uint64_t base, next, maximum, threshold, word[3] = {branch->from, branch->to, branch->mispredicted ? 0 : PREDICTED};
 
     if (is_kept_out(sim, index, branch))
         return;

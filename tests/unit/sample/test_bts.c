@@ -32,8 +32,8 @@ static struct upmu_why why;
 static bool is_mapped;
 static unsigned outside, stores;
 
-static const char *const profiles[] = {"core2", "nehalem", "sandybridge", "haswell_smt", "skylake", "icelake",
-                                       "goldmont", "adl_e", "ptl_p"};
+static const char *const profiles[] = {"core2",   "nehalem",  "sandybridge", "haswell_smt", "skylake",
+                                       "icelake", "goldmont", "adl_e",       "ptl_p"};
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
 static bool memory(struct upmu_sim *sim, unsigned cpu, enum upmu_sim_memory_kind kind, uint64_t address, uint8_t *bytes,
@@ -101,9 +101,8 @@ static void finish(void)
 
 static struct upmu_sim_branch branch_of(unsigned number)
 {
-    return (struct upmu_sim_branch){.from = KERNEL + 16u * number,
-                                    .to = KERNEL + 0x100000u + number,
-                                    .mispredicted = number % 3u == 0};
+    return (struct upmu_sim_branch){
+        .from = KERNEL + 16u * number, .to = KERNEL + 0x100000u + number, .mispredicted = number % 3u == 0};
 }
 
 static void take_branches(unsigned first, unsigned count)
@@ -342,9 +341,11 @@ static void a_guest_is_not_traced(void **state)
         }
         take_branches(0, 3);
         assert_int_equal(upmu_cpu_enter_guest(&host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_bts_start(&host.cpu[0], &(struct upmu_bts){.entries = entries,
-                                                                         .entries_linear = ENTRIES,
-                                                                         .entry_bytes = 4096}, &why), UPMU_ERR_STATE);
+        assert_int_equal(
+            upmu_bts_start(&host.cpu[0],
+                           &(struct upmu_bts){.entries = entries, .entries_linear = ENTRIES, .entry_bytes = 4096},
+                           &why),
+            UPMU_ERR_STATE);
         upmu_sim_enter_guest(&host.sim);
         is_mapped = false;
         take_branches(50, 20);
