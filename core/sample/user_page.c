@@ -44,10 +44,13 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     const struct upmu_set *set = upmu_active(session);
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* If aborted transactions can reduce the count (IN_TXCP), or the count wraps, only the kernel reads the counter. */
-    bool wraps = upmu_count_wraps(set, i);
+    /*
+     * Only the kernel reads the counter if aborted transactions can reduce the count (IN_TXCP), if the count wraps, or
+     * if records of a batch, which are in no count yet, have each loaded the counter with a period.
+     */
+    bool wraps = upmu_count_wraps(set, i), loads = upmu_tally_is_batch(tally);
     uint32_t index =
-        open && !wraps && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
+        open && !wraps && !loads && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
 
     page->generation += event->index != index;
     event->index = index;

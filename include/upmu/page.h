@@ -36,7 +36,7 @@ extern "C" {
  * Counters that run for other sessions are not hidden, nor are AMD's of units outside the cores (northbridge, data
  * fabric, L3: RDPMC indices from 6 on): publish no page for a program that must not see them.  Where RDPMC was found to
  * read other values than the counter (some emulators), all events of a page have index 0: the reader must ask the
- * kernel.
+ * kernel.  So has an event that is sampled in batches (upmu/precise.h): each record loads its counter anew.
  *
  * A published page costs a few stores for each event, and no register access except the writes of 0.  Thread switches
  * take a longer way.

@@ -77,13 +77,17 @@ static void may_be_of(struct precise_truth *truth, struct host_session *session)
 
 /*
  * A batch's counter is loaded with its period by the hardware, and by the library where it comes anew.  Where less than
- * the shortest load is left then, this period and all after it end later.
+ * the shortest load is left then, this period and all after it end later: also where none is left, because the next
+ * event was to be recorded.
  */
 static void note_batch_load(struct host_event *event)
 {
-    uint64_t over = event->low - event->grid, period = event->sampling.period;
+    uint64_t over = event->low - event->grid, period = event->sampling.period, rest;
 
-    if (event->batch && (event->shifted || event->low != event->high || period - over % period <= PRECISE_LATE))
+    if (!event->batch)
+        return;
+    rest = over % period;
+    if (event->shifted || event->low != event->high || (over && !rest) || period - rest <= PRECISE_LATE)
         event->shifted += PRECISE_LATE;
 }
 

@@ -5,6 +5,7 @@
  * ports with interrupts and without, and the handler stays within its budget.
  */
 #include <upmu/branches.h>
+#include <upmu/page.h>
 #include <upmu/precise.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -562,6 +563,28 @@ static void a_read_counts_records_that_are_not_taken(void **state)
     }
 }
 
+/* A record lowers the value of its counter by a period: a program cannot read a batch's count, but those of others. */
+static void a_program_asks_the_kernel_for_the_count_of_a_batch(void **state)
+{
+    static struct upmu_user_page page;
+
+    (void)state;
+    set_up("skylake");
+    add_batch(0, "MEM_INST_RETIRED.ALL_LOADS:pp", 7);
+    assert_int_equal(upmu_set_add(&host.session.set, "BR_INST_RETIRED.ALL_BRANCHES", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    run_at(CODE, 40);
+    assert_int_equal(page.flags, UPMU_USER_RUNNING);
+    assert_int_equal(page.event[0].index, 0);
+    assert_int_equal(page.event[0].total, 0);
+    assert_int_not_equal(page.event[1].index, 0);
+    tick();
+    assert_int_equal(page.event[0].index, 0);
+    assert_int_equal(page.event[0].total, 36); /* where the counter was loaded last: 5 periods, and 1 event */
+    finish();
+}
+
 /* A guest gets no record; those of before the entry are samples, and an armed counter goes on after the exit. */
 static void a_guest_gets_no_record_and_costs_no_sample(void **state)
 {
@@ -949,6 +972,7 @@ int main(void)
         cmocka_unit_test(a_record_that_begins_before_the_maximum_ends_in_the_buffer),
         cmocka_unit_test(each_record_is_a_sample_of_its_own_session),
         cmocka_unit_test(a_read_counts_records_that_are_not_taken),
+        cmocka_unit_test(a_program_asks_the_kernel_for_the_count_of_a_batch),
         cmocka_unit_test(a_guest_gets_no_record_and_costs_no_sample),
         cmocka_unit_test(in_a_sleep_the_hardware_has_no_address),
         cmocka_unit_test(a_fault_costs_no_more_than_its_session),
