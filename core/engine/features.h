@@ -208,7 +208,7 @@ static inline bool upmu_features_need_crossings(const struct upmu_meter *meter)
     if (meter->cpu->records.area)
         return true;
 #endif
-    return upmu_traces_run(meter);
+    return upmu_traces_run(meter->cpu);
 }
 
 /*
@@ -316,12 +316,12 @@ static inline bool upmu_features_run(const struct upmu_cpu *cpu)
     if (cpu->meter.takes_branches)
         return true;
 #endif
-    return upmu_traces_run(&cpu->meter) || (UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]));
+    return upmu_traces_run(cpu) || (UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]));
 }
 
 /*
- * A CPU leaves or sleeps: end its trace of branches, stop its branch stack, its records of samples and its IBS units, and restore their registers.
- * Returns false where a register faulted.  In a local bracket.
+ * A CPU leaves or sleeps: end its trace of branches, stop its branch stack, its records of samples and its IBS units,
+ * and restore their registers.  Returns false where a register faulted.  In a local bracket.
  */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
@@ -341,7 +341,7 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 static inline bool upmu_features_owe(const struct upmu_cpu *cpu)
 {
 #if UPMU_PRECISE
-    return cpu->records.ours || upmu_traces_run(&cpu->meter);
+    return cpu->records.ours || upmu_traces_run(cpu);
 #else
     (void)cpu;
     return false;

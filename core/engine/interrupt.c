@@ -27,6 +27,7 @@
 #include "core/engine/reconcile.h"
 #include "core/engine/report.h"
 #include "core/engine/special.h"
+#include "core/engine/strays.h"
 
 #if UPMU_SAMPLING
 
@@ -447,7 +448,7 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
     upmu_features_loaded(cpu);
     if (upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->passed)
-            pass->expected |= upmu_interrupt_close_strays(pass->cpu, pass->now_ns);
+            pass->expected |= upmu_strays_close(pass->cpu, pass->now_ns);
         if (!pass->is_mail)
             rearm_pmi(cpu);
     }
@@ -531,7 +532,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     }
     if (last) {
         if (!pass->passed)
-            pass->expected |= upmu_interrupt_close_strays(pass->cpu, pass->now_ns);
+            pass->expected |= upmu_strays_close(pass->cpu, pass->now_ns);
         rearm_pmi(cpu);
     }
     expect_found(pass, pass->passed | flagged);

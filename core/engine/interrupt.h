@@ -38,13 +38,6 @@ enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
  */
 void upmu_interrupt_raise(struct upmu_meter *meter);
 
-/*
- * Close stray counters; called where no sampling counter was found past zero.  A fault left such a counter running, or
- * the interrupted call is starting it; its overflow flag keeps the interrupt asserted, which would come without end.
- * Returns whether one was closed: the interrupt, which may have been of that counter, is answered STALE at least.
- */
-bool upmu_interrupt_close_strays(struct upmu_cpu *cpu, uint64_t now_ns);
-
 /* Is there mail for this meter, of a handler or a poll?  A unit never has mail. */
 static inline bool upmu_interrupt_mail(const struct upmu_meter *meter)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Stray counters of NetBurst: counters that no session has, and that request interrupts all the same. */
+/* Look for stray counters of NetBurst, and close them. */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
 #include "core/hw/domain.h"
 #include "core/engine/claims.h"
-#include "core/engine/interrupt.h"
 #include "core/engine/meter.h"
+#include "core/engine/strays.h"
 
 #if UPMU_SAMPLING
 
@@ -50,7 +50,7 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
     return true;
 }
 
-UPMU_APART bool upmu_interrupt_close_strays(struct upmu_cpu *cpu, uint64_t now_ns)
+UPMU_APART bool upmu_strays_close(struct upmu_cpu *cpu, uint64_t now_ns)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
     uint32_t strays = cpu->meter.used;

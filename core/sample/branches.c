@@ -197,7 +197,7 @@ static enum upmu_status look_around(struct upmu_meter *meter, const struct upmu_
     struct upmu_bank *bank = &meter->bank;
     uint64_t trace = 0;
 
-    if (upmu_traces_run(meter))
+    if (upmu_traces_run(meter->cpu))
         return refuse_branches(start, bank->pmu, UPMU_ERR_STATE, "a trace of branches runs");
     unit->select = unit->depth = 0;
     if (bank->pmu->branch_trace && !upmu_bank_read_address(bank, TRACE_CONTROL, &trace))

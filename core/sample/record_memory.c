@@ -62,7 +62,7 @@ static enum upmu_status use_memory(struct upmu_meter *meter, void *argument)
     const char *reason = NULL;
     enum upmu_status status;
 
-    if (upmu_traces_run(meter)) /* by the same area, or by one of its own */
+    if (upmu_traces_run(meter->cpu)) /* by the same area, or by one of its own */
         return refuse_records(use, meter->pmu, UPMU_ERR_STATE, "a trace of branches runs");
     if (!memory)
         return take_back(meter, use);
@@ -106,8 +106,8 @@ enum upmu_status upmu_cpu_use_records(struct upmu_cpu *cpu, const struct upmu_re
         return refuse_records(&use, NULL, UPMU_ERR_NO_PMU, NULL);
     if (memory && !pmu->record_counters)
         return refuse_records(&use, pmu, UPMU_ERR_UNSUPPORTED,
-                              pmu->record_capabilities == UPMU_RECORDS_UNREAD ? "PERF_CAPABILITIES cannot be read" :
-                                                                                "no precise records that upmu drives");
+                              pmu->record_capabilities == UPMU_RECORDS_UNREAD ? "PERF_CAPABILITIES cannot be read"
+                                                                              : "no precise records that upmu drives");
     if (memory && (pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.bank.port->msr_faults_are_safe)
         return refuse_records(&use, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
     if (memory && !is_usable(memory))

@@ -148,7 +148,7 @@ static enum upmu_status look_for_others(struct upmu_meter *meter, const struct t
     return UPMU_OK;
 }
 
-/* Fill the trace's part of the area; in an area of its own the rest is 0, so that no counter can store records there. */
+/* Fill the trace's part of the area.  In an area of its own the rest is 0: no counter can store records there. */
 static void set_up_trace(struct upmu_bts *bts)
 {
     struct upmu_bts_state *state = &bts->state;

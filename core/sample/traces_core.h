@@ -8,10 +8,10 @@
 
 #if UPMU_BTS
 
-/* Does the CPU of a meter trace its branches, or may it, after a fault? */
-static inline bool upmu_traces_run(const struct upmu_meter *meter)
+/* Does a CPU trace its branches, or may it, after a fault? */
+static inline bool upmu_traces_run(const struct upmu_cpu *cpu)
 {
-    return meter->cpu->bts;
+    return cpu->bts;
 }
 
 /*
@@ -31,9 +31,9 @@ void upmu_traces_off(struct upmu_cpu *cpu);
 
 #else
 
-static inline bool upmu_traces_run(const struct upmu_meter *meter)
+static inline bool upmu_traces_run(const struct upmu_cpu *cpu)
 {
-    (void)meter;
+    (void)cpu;
     return false;
 }
 

@@ -42,7 +42,7 @@ uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, ui
     unsigned cpu = sim->current;
     uint32_t number = ++sim->accesses;
 
-    upmu_sim_branches_hook(sim, false);
+    upmu_sim_traces_hook(sim, false);
     upmu_sim_check_context(sim, "register accessed with interrupts on", address);
     upmu_sim_uncore_count_access(sim, address);
     sim->access_count[kind]++;
@@ -78,7 +78,7 @@ void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_ki
         access->faulted = faulted;
         access->value = value;
     }
-    upmu_sim_branches_hook(sim, true);
+    upmu_sim_traces_hook(sim, true);
     upmu_sim_poll(sim, sim->current);
     sim_call_back(sim, sim->after_access, number, kind, address);
 }

@@ -278,13 +278,11 @@ static bool records_aborts_twice(const struct upmu_sim *sim, unsigned model)
            sim_on(sim, UPMU_SIM_RULE_LBR_DOUBLE_ABORT);
 }
 
-void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
+void upmu_sim_branches_take(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
 {
     unsigned index = sim->current;
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    if (upmu_sim_traces(sim, index))
-        upmu_sim_traces_store(sim, index, branch);
     /* For speed return early if no stack is enabled: with rule LBR_HOOKS each access of a test is two branches. */
     if (!((cpu->debugctl | cpu->lbr.ctl) & 1u) && !(cpu->amd.debug_extension & EXTENSION_LBR))
         return;
@@ -301,19 +299,6 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
         second.abort = false;
         record_intel(sim_is(sim, index), &cpu->lbr, &second);
     }
-}
-
-/* Let the call of a hook, or its return, be a taken branch of the current CPU, unless rule LBR_HOOKS is off. */
-void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
-{
-    const uint64_t hook = UPMU_SIM_KERNEL_IP + 0x4000u, caller = UPMU_SIM_KERNEL_IP + 0x8000u;
-    struct upmu_sim_branch branch = {.from = returns ? hook : caller,
-                                     .to = returns ? caller : hook,
-                                     .cycles = 1,
-                                     .kind = returns ? UPMU_SIM_BRANCH_RETURN : UPMU_SIM_BRANCH_IND_CALL};
-
-    if (sim_on(sim, UPMU_SIM_RULE_LBR_HOOKS))
-        upmu_sim_branch(sim, &branch);
 }
 
 /* ---- Registers ---- */

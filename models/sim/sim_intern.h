@@ -482,8 +482,8 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
 
 void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
 
-/* Record the call of a hook of the port, or its return, as a branch of the current CPU (rule LBR_HOOKS on). */
-void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
+/* Record a branch of the current CPU in its stack, as far as that records. */
+void upmu_sim_branches_take(struct upmu_sim *sim, const struct upmu_sim_branch *branch);
 
 /*
  * Intel's registers of branch records. The first function returns where the value of an MSR is kept (NULL: no such
@@ -558,8 +558,10 @@ void upmu_sim_debug_full(struct upmu_sim *sim, unsigned cpu);
 
 /* sim_traces.c */
 
-/* Does the CPU store its taken branches into memory? The second function stores one, as far as there is room. */
+/* Does the CPU store its taken branches into memory? */
 bool upmu_sim_traces(const struct upmu_sim *sim, unsigned cpu);
-void upmu_sim_traces_store(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_branch *branch);
+
+/* Let the call of a hook of the port, or its return, be a branch of the current CPU (rule LBR_HOOKS on). */
+void upmu_sim_traces_hook(struct upmu_sim *sim, bool returns);
 
 #endif

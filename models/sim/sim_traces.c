@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branch traces of the silicon model (BTS): each taken branch is stored into memory, below the debug store area, as 24
+ * A taken branch of the silicon model, for the branch stack and for branch traces (BTS). For these each taken branch is stored into memory, which the debug store area names, as 24
  * bytes: source, target, flags. Not here: NetBurst, whose DEBUGCTL has these bits elsewhere.
  *
  * The area's words and an entry: Linux 6.12 arch/x86/events/intel/ds.c, asm/intel_ds.h; SDM vol 3 17.4.9. The bits of
@@ -32,7 +32,7 @@ static bool is_kept_out(const struct upmu_sim *sim, unsigned index, const struct
     return sim->cpu[index].debugctl & (end >> 63 ? SIM_DEBUGCTL_BTS_OFF_OS : SIM_DEBUGCTL_BTS_OFF_USR);
 }
 
-void upmu_sim_traces_store(struct upmu_sim *sim, unsigned index, const struct upmu_sim_branch *branch)
+static void store_branch(struct upmu_sim *sim, unsigned index, const struct upmu_sim_branch *branch)
 {
     const unsigned length = upmu_sim_debug_narrow(sim, index) ? 4 : 8;
     const bool rings = !(sim->cpu[index].debugctl & SIM_DEBUGCTL_BTINT);
@@ -65,4 +65,24 @@ void upmu_sim_traces_store(struct upmu_sim *sim, unsigned index, const struct up
         return;
     if (!rings && next >= threshold && sim_on(sim, UPMU_SIM_RULE_BTS_INTERRUPTS))
         upmu_sim_debug_full(sim, index);
+}
+
+void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
+{
+    if (upmu_sim_traces(sim, sim->current))
+        store_branch(sim, sim->current, branch);
+    upmu_sim_branches_take(sim, branch);
+}
+
+/* Let the call of a hook, or its return, be a taken branch of the current CPU, unless rule LBR_HOOKS is off. */
+void upmu_sim_traces_hook(struct upmu_sim *sim, bool returns)
+{
+    const uint64_t hook = UPMU_SIM_KERNEL_IP + 0x4000u, caller = UPMU_SIM_KERNEL_IP + 0x8000u;
+    struct upmu_sim_branch branch = {.from = returns ? hook : caller,
+                                     .to = returns ? caller : hook,
+                                     .cycles = 1,
+                                     .kind = returns ? UPMU_SIM_BRANCH_RETURN : UPMU_SIM_BRANCH_IND_CALL};
+
+    if (sim_on(sim, UPMU_SIM_RULE_LBR_HOOKS))
+        upmu_sim_branch(sim, &branch);
 }

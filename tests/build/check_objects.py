@@ -84,7 +84,7 @@ def calls_in_core():
 
 
 # What the engine calls of what is optional (core/engine/features.h).
-OPTIONAL = {"core/sample/" + name for name in ("batch", "branch_samples", "branches", "format", "ibs", "ibs_handle", "message", "record_branches", "records_handle", "ring",
+OPTIONAL = {"core/sample/" + name for name in ("batch", "branch_samples", "branches", "format", "ibs", "ibs_handle", "message", "record_branches", "records_handle", "ring", "traces",
                                                "user_page")}
 
 

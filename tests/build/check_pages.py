@@ -172,6 +172,7 @@ def pages_name_commands_and_options_of_the_tool():
 # What lines of C stand in: "file" for functions of their own, "body" for statements; and what is declared before them.
 BEGIN = """#include <upmu/upmu.h>
 #include <upmu/branches.h>
+#include <upmu/bts.h>
 #include <upmu/format.h>
 #include <upmu/hybrid.h>
 #include <upmu/precise.h>
@@ -191,7 +192,7 @@ bool serial_write(void *context, const void *bytes, size_t length);
 bool on_this_stack(uint64_t address, unsigned bytes);
 """
 SAMPLES = {
-    "docs/BRANCHES.md": ["body", "body"],
+    "docs/BRANCHES.md": ["body", "body", "body"],
     "docs/EVENTS.md": ["file"],
     "docs/PRECISE.md": ["pointers", "expression", "expression"],
     "docs/RESULTS.md": ["body", "file"],

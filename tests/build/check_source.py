@@ -165,7 +165,7 @@ def the_core_of_guests_knows_no_register():
 
 # The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
 # right of a thread's program to read, which a switch changes.
-CALLED_BY_NAME = {("features", "batch"), ("features", "branch_samples"), ("features", "branches_core"), ("features", "drain"), ("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "record_branches"), ("features", "user_page"),
+CALLED_BY_NAME = {("features", "batch"), ("features", "branch_samples"), ("features", "branches_core"), ("features", "drain"), ("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "record_branches"), ("features", "traces_core"), ("features", "user_page"),
                   ("report", "format_core"), ("session", "ring"), ("thread", "user_page")}
 
 

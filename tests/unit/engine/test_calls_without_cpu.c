@@ -18,6 +18,7 @@
 #include <upmu/branches.h>
 #include <upmu/group.h>
 #include <upmu/hybrid.h>
+#include <upmu/bts.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
@@ -45,6 +46,7 @@ static struct upmu_unit_facts facts;
 static struct upmu_unit_scale scale;
 static struct upmu_unit_level level;
 static struct upmu_ibs ibs;
+static struct upmu_bts bts;
 static struct upmu_branch branches[4];
 static struct upmu_branch_filter filter;
 static struct upmu_log journal;
@@ -88,6 +90,9 @@ static struct upmu_hybrid hybrid = {.types = 1, .session = {&host.sessions[1]}};
     X(upmu_branches_resume, upmu_branches_resume(cpu), SAME(STATE)) \
     X(upmu_branches_start, upmu_branches_start(cpu, &filter, NULL), SAME(NO_PMU)) \
     X(upmu_branches_stop, upmu_branches_stop(cpu), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
+    X(upmu_bts_next, upmu_bts_next(&bts, &branches[0]), SAME(false)) \
+    X(upmu_bts_start, upmu_bts_start(cpu, &bts, NULL), SAME(NO_PMU)) \
+    X(upmu_bts_stop, upmu_bts_stop(cpu, &bts), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_sessions_change, upmu_sessions_change(cpu, both, 1, both + 1, 1), NO_PMU, NO_PMU, UPMU_ERR_WRONG_CPU, \
       NO_PMU, STATE) \
     X(upmu_counter_runs, upmu_counter_runs(cpu, 1), SAME(false)) \

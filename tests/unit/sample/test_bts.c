@@ -178,7 +178,7 @@ static void calls_of_hooks_are_branches_too(void **state)
     assert_int_equal(upmu_bts_stop(&host.cpu[0], &bts), UPMU_OK);
     while (upmu_bts_next(&bts, &branch))
         count++;
-    assert_true(count > 1);
+    assert_compare(count, >, 1);
     finish();
 }
 
@@ -562,7 +562,7 @@ static void after_faults_a_stop_ends_the_trace(void **state)
 
             while (trace_with_faults((enum act)act, at, length))
                 at++;
-            assert_true(at > 1, act, length);
+            assert_compare(at, >, 1, act, length);
         }
 }
 
