@@ -15,22 +15,22 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3872, "upmu_session": 4368, "upmu_cpu": 5344, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3872, "upmu_session": 4368, "upmu_cpu": 5360, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 2312, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
     "upmu_perf_event": 296,  # with its part of a session: PERF_MEMORY
 }
 HEADERS = "".join(f'#include "{path}"\n' for path in [*sorted(glob.glob("include/upmu/*.h")), "abi/perf/perf.h"])
 # Code: what it may not exceed now, and what is aimed at (docs/SIZE.md, "Ceilings, and what was aimed at").
-CORE_LIMIT, CORE_AIM = 137620, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 72180, 29 * 1024  # core/engine without units
+CORE_LIMIT, CORE_AIM = 140880, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 73370, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 21960  # core/results, of which a program links what it calls; formulas are 4,800
-UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 40300, 13 * 1024  # in core and backend
-BRANCHES_LIMIT = 8860  # files that are there for branch records alone, in core and backends
-PRECISE_LIMIT = 11400  # files that are there for precise samples alone: records, their memory, their words in perf.data
-MINIMUM_LIMIT = 33110
-THREADS_LIMIT, THREADS_AIM = 39290, 34000
-PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71060, 24210), "full": (144700, 334700)}  # text, read-only data: + 1 %
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 40350, 13 * 1024  # in core and backend
+BRANCHES_LIMIT = 9040  # files that are there for branch records alone, in core and backends
+PRECISE_LIMIT = 11880  # files that are there for precise samples alone: records, their memory, their words in perf.data
+MINIMUM_LIMIT = 33140
+THREADS_LIMIT, THREADS_AIM = 39340, 34000
+PROFILE_LIMITS = {"tiny": (48200, 15760), "count": (71120, 24210), "full": (146900, 334700)}  # text, read-only data: + 1 %
 PROFILE_AIMS = {"tiny": (30000, 8000)}
 GUEST_LIMIT = 6540  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 8200, 5632  # its registers of x86

@@ -186,8 +186,8 @@ static uint32_t find_batches(const struct upmu_meter *meter, uint32_t counters, 
             continue;
         batches |= UPMU_BIT32(counter);
         number++;
-        bytes = meter->cpu->records
-                    .full_batch[shape_of(upmu_active(meter->slot[counter].session)->sampling[tally->index].parts)];
+        bytes = meter->cpu->records.full_batch[shape_of(
+            upmu_active(meter->slot[counter].session)->sampling[tally->index].parts)];
         least = bytes < least ? bytes : least;
     }
     *out_bytes = number > 1 ? least / number : least;
@@ -259,8 +259,8 @@ void upmu_batch_give(struct upmu_records *records, uint32_t counters, unsigned a
  * `seen`: the counters that have stored them.
  * Returns the counters that the record names; 0: there is no such record.
  */
-static uint32_t find_named(const struct upmu_meter *meter, unsigned counter, uint32_t seen, uint32_t *at, uint64_t end,
-                           struct upmu_precise *out)
+static uint32_t find_named(const struct upmu_meter *meter, unsigned counter, uint32_t seen, uint32_t *at,
+                            uint64_t end, struct upmu_precise *out)
 {
     const struct upmu_records *records = &meter->cpu->records;
 

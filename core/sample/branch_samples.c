@@ -385,7 +385,8 @@ enum upmu_status upmu_session_branches(struct upmu_session *session, uint32_t re
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
-enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use, struct upmu_why *why)
+enum upmu_status upmu_cpu_use_branches(struct upmu_cpu *cpu, const struct upmu_branch_filter *use,
+                                       struct upmu_why *why)
 {
     (void)cpu, (void)use;
     return upmu_why_refuse(why, UPMU_ERR_COMPILED_OUT, NULL, NULL, 0, 0);

@@ -134,9 +134,8 @@ static enum upmu_status stop_mine(struct upmu_meter *meter, void *argument)
 {
     struct upmu_ibs *ibs = argument;
 
-    return (unsigned)ibs->kind >= UPMU_IBS_KINDS || meter->cpu->ibs[ibs->kind] != ibs || stop_unit(meter, ibs)
-               ? UPMU_OK
-               : UPMU_ERR_PORT;
+    return (unsigned)ibs->kind >= UPMU_IBS_KINDS || meter->cpu->ibs[ibs->kind] != ibs || stop_unit(meter, ibs) ? UPMU_OK
+                                                                                                     : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)

@@ -15,7 +15,8 @@
 _Static_assert(sizeof(struct upmu_mapped_sample) == 64, "a sample lies in one page");
 _Static_assert(sizeof(struct upmu_mapped_page) <= UPMU_MAPPED_PAGE, "the first page has the words");
 
-static enum upmu_status begin_mapped(struct upmu_session *session, const void *argument, size_t bytes, void **out_state)
+static enum upmu_status begin_mapped(struct upmu_session *session, const void *argument, size_t bytes,
+                                     void **out_state)
 {
     struct upmu_mapped_ring *ring = (void *)(uintptr_t)argument;
     struct upmu_mapped_page *page;
@@ -103,6 +104,7 @@ static unsigned restart_mapped(void *state, struct upmu_session *session)
 }
 
 const struct upmu_format upmu_mapped_format = {
-    .name = "mapped", .begin = begin_mapped, .overflow = store_mapped, .restart = restart_mapped};
+    .name = "mapped", .begin = begin_mapped, .overflow = store_mapped, .restart = restart_mapped
+};
 
 #endif

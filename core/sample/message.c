@@ -20,8 +20,8 @@ enum upmu_status upmu_session_messages(struct upmu_session *session, struct upmu
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (queue &&
-        ((flags & ~QUEUE_FLAGS) || (capacity & (capacity - 1u)) || (!capacity && !(flags & UPMU_QUEUE_NO_MESSAGES))))
+    if (queue && ((flags & ~QUEUE_FLAGS) || (capacity & (capacity - 1u)) ||
+                  (!capacity && !(flags & UPMU_QUEUE_NO_MESSAGES))))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     session->queue = queue;
     if (queue) {

@@ -32,7 +32,7 @@ unsigned upmu_record_branches_bytes(const struct upmu_meter *meter)
     if (!(pmu->record_capabilities & UPMU_RECORDS_ADAPTIVE) || !pmu->branch_stack)
         return 0;
     return (upmu_bits_count(pmu->record_counters) + 2u) * (BYTES_SHORT + bytes) <= meter->cpu->records.bytes ? bytes
-                                                                                                             : 0;
+                                                                                                            : 0;
 }
 
 /* Do the records of a set need the group of branches? */
@@ -91,7 +91,8 @@ static unsigned decode_entries(const struct upmu_meter *meter, const struct upmu
     unsigned count = 0;
 
     for (unsigned i = 0; (entry = upmu_precise_branch(precise, format, i, &branch)) != UPMU_BRANCH_END; i++) {
-        if (entry == UPMU_BRANCH_SKIP || !upmu_branch_is_wanted(&branch, record, meter->cpu->branches.kernel_from))
+        if (entry == UPMU_BRANCH_SKIP ||
+            !upmu_branch_is_wanted(&branch, record, meter->cpu->branches.kernel_from))
             continue;
         branch.info &= known;
         out[count++] = branch;

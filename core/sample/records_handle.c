@@ -445,9 +445,9 @@ bool upmu_records_sample(struct upmu_overflow *overflow, const struct upmu_meter
         return false;
     overflow->ip = record.ip;
     overflow->sp = upmu_precise_register(&record, UPMU_PRECISE_SP);
-    overflow->flags =
-        (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
-                   (record.exact ? UPMU_SAMPLE_EXACT : 0) | (overflow->set->tally[event].batch ? UPMU_SAMPLE_LATE : 0));
+    overflow->flags = (uint16_t)((overflow->flags & UPMU_SAMPLE_NO_FRAME) | UPMU_SAMPLE_PRECISE |
+                                 (record.exact ? UPMU_SAMPLE_EXACT : 0) |
+                                 (overflow->set->tally[event].batch ? UPMU_SAMPLE_LATE : 0));
     overflow->parts = 0;
     if (meter->pmu->record_untimed && counter == UPMU_FIXED_COUNTER(0))
         record.parts &= (uint16_t)~UPMU_PART_RETIRE;

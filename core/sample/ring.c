@@ -72,7 +72,7 @@ void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes)
 
 static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum record_kind kind)
 {
-    struct record_header header = {(uint16_t)bytes, (uint16_t)kind, 0};
+    struct record_header header = { (uint16_t)bytes, (uint16_t)kind, 0 };
 
     memcpy(ring->buffer + at, &header, sizeof header);
 }
@@ -221,7 +221,7 @@ static inline uint32_t view_parts(const struct record_parts *head, struct upmu_r
 #endif
 
 static INSIDE_BOTH void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
-                                       const struct upmu_kept *sampling, uint32_t values, uint32_t extra)
+                           const struct upmu_kept *sampling, uint32_t values, uint32_t extra)
 {
     uint64_t *value = (uint64_t *)(void *)((uint8_t *)(extension + 1) + extra);
 
@@ -275,7 +275,8 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
     if (UPMU_FORMATS && sampling)
-        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values, extra);
+        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values,
+                       extra);
     if (UPMU_CALLERS && most)
         ring->open = at;
     else

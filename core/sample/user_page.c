@@ -32,8 +32,8 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
     unsigned counter = tally->counter;
 
     if (counter >= UPMU_COUNTERS || !(cpu->meter.bank.by_rdpmc >> counter & 1u) ||
-        cpu->meter.slot[counter].tally != tally || !(cpu->meter.running >> counter & 1u) ||
-        (UPMU_METRIC_COUNTERS(cpu->meter.pmu) >> counter & 1u))
+        cpu->meter.slot[counter].tally != tally ||
+        !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS(cpu->meter.pmu) >> counter & 1u))
         return 0;
     return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
 }
@@ -144,9 +144,8 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->meter.sessions; UPMU_THREADS && session; session = session->next)
         if (session->thread)
-            for
-                UPMU_TALLIES(tally, upmu_active(session))
-    others |= upmu_meter_tagged(&cpu->meter, tally);
+            for UPMU_TALLIES(tally, upmu_active(session))
+                others |= upmu_meter_tagged(&cpu->meter, tally);
     for (uint32_t rest = cpu->meter.left & ~others; rest; rest &= rest - 1u)
         if (clear_one(cpu, upmu_bits_lowest(rest)))
             upmu_meter_cleared(&cpu->meter, rest & (0u - rest));
@@ -222,7 +221,8 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
 {
     for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
         if (session->page && !(session->page->sequence & 1u))
-            write_page(upmu_session_occupies(session) ? cpu : NULL, session, upmu_machine_clock_ns(cpu->meter.machine));
+            write_page(upmu_session_occupies(session) ? cpu : NULL, session,
+                       upmu_machine_clock_ns(cpu->meter.machine));
 }
 
 /* Publish a session in a page (NULL: in none).  `watched`: it is the page of a struct upmu_watched_page. */

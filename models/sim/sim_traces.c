@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A taken branch of the silicon model, for the branch stack and for branch traces (BTS). For these each taken branch is stored into memory, which the debug store area names, as 24
- * bytes: source, target, flags. Not here: NetBurst, whose DEBUGCTL has these bits elsewhere.
+ * A taken branch of the silicon model, for the branch stack and for branch traces (BTS). For these it is stored into
+ * memory, which the debug store area names, as 24 bytes: source, target, flags. Not here: NetBurst, whose DEBUGCTL has
+ * these bits elsewhere.
  *
  * The area's words and an entry: Linux 6.12 arch/x86/events/intel/ds.c, asm/intel_ds.h; SDM vol 3 17.4.9. The bits of
  * DEBUGCTL, the ring and the threshold: SDM vol 3 17.4.1.
