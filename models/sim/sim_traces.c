@@ -10,12 +10,12 @@
 #include "models/sim/sim_intern.h"
 
 /* Fields of the debug store area, where words have 64 bits. */
-#define AREA_BASE 0u
-#define AREA_INDEX 8u
-#define AREA_MAXIMUM 16u
-#define AREA_THRESHOLD 24u
+#define TRACES_BASE 0u
+#define TRACES_INDEX 8u
+#define TRACES_MAXIMUM 16u
+#define TRACES_THRESHOLD 24u
 
-#define PREDICTED SIM_BIT(4)
+#define TRACES_PREDICTED SIM_BIT(4)
 
 bool upmu_sim_traces(const struct upmu_sim *sim, unsigned index)
 {
@@ -37,16 +37,17 @@ static void store_branch(struct upmu_sim *sim, unsigned index, const struct upmu
 {
     const unsigned length = upmu_sim_debug_narrow(sim, index) ? 4 : 8;
     const bool rings = !(sim->cpu[index].debugctl & SIM_DEBUGCTL_BTINT);
-    uint64_t base, next, maximum, threshold, word[3] = {branch->from, branch->to, branch->mispredicted ? 0 : PREDICTED};
+    uint64_t base, next, maximum, threshold,
+        word[3] = {branch->from, branch->to, branch->mispredicted ? 0 : TRACES_PREDICTED};
 
     if (is_kept_out(sim, index, branch))
         return;
     if (sim->cpu[index].guest && sim_on(sim, UPMU_SIM_RULE_CHECK_BTS_GUEST))
         upmu_sim_violate(sim, "a branch is stored by a linear address while a guest runs", SIM_MSR_DS_AREA, index);
-    if (!upmu_sim_debug_area(sim, index, false, AREA_BASE, &base) ||
-        !upmu_sim_debug_area(sim, index, false, AREA_INDEX, &next) ||
-        !upmu_sim_debug_area(sim, index, false, AREA_MAXIMUM, &maximum) ||
-        !upmu_sim_debug_area(sim, index, false, AREA_THRESHOLD, &threshold))
+    if (!upmu_sim_debug_area(sim, index, false, TRACES_BASE, &base) ||
+        !upmu_sim_debug_area(sim, index, false, TRACES_INDEX, &next) ||
+        !upmu_sim_debug_area(sim, index, false, TRACES_MAXIMUM, &maximum) ||
+        !upmu_sim_debug_area(sim, index, false, TRACES_THRESHOLD, &threshold))
         return;
     if ((next < base || (uint32_t)(next - base) % (3u * length) != 0 || maximum - base < 3u * length) &&
         sim_on(sim, UPMU_SIM_RULE_CHECK_BTS_AREA))
@@ -62,7 +63,7 @@ static void store_branch(struct upmu_sim *sim, unsigned index, const struct upmu
     next += 3u * length;
     if (rings && sim_on(sim, UPMU_SIM_RULE_BTS_RINGS) && (next > maximum || 3u * length > maximum - next))
         next = base;
-    if (!upmu_sim_debug_area(sim, index, true, AREA_INDEX, &next))
+    if (!upmu_sim_debug_area(sim, index, true, TRACES_INDEX, &next))
         return;
     if (!rings && next >= threshold && sim_on(sim, UPMU_SIM_RULE_BTS_INTERRUPTS))
         upmu_sim_debug_full(sim, index);
