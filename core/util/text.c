@@ -22,7 +22,7 @@ void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length)
 {
     size_t room = text->length + 1u < text->size ? text->size - text->length - 1u : 0;
 
-    if (room)
+    if (room && length) /* without a length, `bytes` may be NULL, which memcpy() does not take */
         memcpy(text->buffer + text->length, bytes, length < room ? length : room);
     text->length += length;
 }

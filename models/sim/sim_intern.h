@@ -151,9 +151,11 @@ static inline bool sim_has_metrics(const struct upmu_sim_profile *profile)
 
 static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, unsigned counter)
 {
+    unsigned width = sim_is_fixed(counter) ? profile->fixed_width : profile->general_width;
+
     if (profile->flags & UPMU_SIM_P4)
         return SIM_BIT(40) - 1u;
-    return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
+    return width != 0 ? ~UINT64_C(0) >> (64u - width) : 0;
 }
 
 /* Return the mask of the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */

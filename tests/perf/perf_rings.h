@@ -68,7 +68,7 @@ static int map_pages(int file, unsigned ring, unsigned count, bool writable)
 
     memset(mapping, 0, sizeof *mapping);
     memset(mapping->memory, UNWRITTEN, sizeof mapping->memory);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count && i < 1 + DATA_PAGES; i++) /* a wrong count is refused before more are read */
         mapping->pages[i] = mapping->memory[(i + 1) % (1 + DATA_PAGES)];
     return (int)upmu_perf_map(perf_event(file), mapping->pages, count, writable);
 }
