@@ -308,6 +308,23 @@ static void no_branch_is_stored_after_the_end(void **state)
             }
 }
 
+/* A debugger's single step by branches (BTF) stays, whatever the trace writes. */
+static void bits_of_others_stay(void **state)
+{
+    (void)state;
+    prepare("skylake");
+    upmu_sim_poke(&host.sim, 0, DEBUGCTL, 2);
+    assert_int_equal(start(), UPMU_OK);
+    assert_int_equal(peek(DEBUGCTL), STORES | 2u);
+    assert_int_equal(upmu_cpu_enter_guest(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(peek(DEBUGCTL), 2);
+    assert_int_equal(upmu_cpu_leave_guest(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(peek(DEBUGCTL), STORES | 2u);
+    assert_int_equal(upmu_bts_stop(&host.cpu[0], &bts), UPMU_OK);
+    assert_int_equal(peek(DEBUGCTL), 2);
+    finish();
+}
+
 static void a_found_area_is_restored(void **state)
 {
     (void)state;
@@ -540,6 +557,7 @@ static bool trace_with_faults(enum act act, unsigned at, unsigned length)
     faults = host.sim.faults - faults;
     assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faults), act, at, length, status);
     assert_true(act != START || !faults || status == UPMU_ERR_PORT, at, length);
+    assert_true(act != STOP || length > 1 || status == UPMU_OK, at); /* one fault does not keep it from its end */
     if (status != UPMU_OK || act == START)
         assert_int_equal(do_act(act == START ? STOP : act), UPMU_OK, act, at);
     is_mapped = false; /* the memory is freed: from here on each access to it would be a mistake */
@@ -566,10 +584,26 @@ static void after_faults_a_stop_ends_the_trace(void **state)
         }
 }
 
-/* A hypervisor that shows the debug store and drops the bits. */
+/* The register of the area loses what is written to it. */
+static void drop_area(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)number;
+    if (kind == UPMU_SIM_WRMSR && address == DS_AREA)
+        upmu_sim_poke(sim, cpu, DS_AREA, 0);
+}
+
+/* A hypervisor that shows the debug store, and drops the bits, or the address. */
 static void registers_that_drop_their_values_are_refused(void **state)
 {
     (void)state;
+    prepare("skylake");
+    host.sim.after_access = drop_area;
+    assert_int_equal(start(), UPMU_ERR_UNSUPPORTED);
+    assert_string_equal(why.word, "a register of traces drops what is written");
+    assert_int_equal(peek(DEBUGCTL), 0);
+    assert_int_equal(stores, 0);
+    host.sim.after_access = NULL;
+    finish();
     prepare("skylake");
     host.sim.rule[UPMU_SIM_RULE_BTS_ENABLE] = 0;
     assert_int_equal(start(), UPMU_ERR_UNSUPPORTED);
@@ -589,6 +623,7 @@ int main(void)
         cmocka_unit_test(the_host_says_where_its_kernel_begins),
         cmocka_unit_test(an_index_that_is_nowhere_leaves_no_entry),
         cmocka_unit_test(no_branch_is_stored_after_the_end),
+        cmocka_unit_test(bits_of_others_stay),
         cmocka_unit_test(a_found_area_is_restored),
         cmocka_unit_test(a_guest_is_not_traced),
         cmocka_unit_test(memory_that_cannot_be_is_refused),
