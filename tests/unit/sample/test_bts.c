@@ -486,6 +486,11 @@ static void a_cpu_without_traces_refuses_them(void **state)
         host_costs(&host, "a refusal", 0, 0);
         host_end_idle(&host);
     }
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x1a0, 1u << 11); /* IA32_MISC_ENABLE: traces are unavailable */
+    host_start(&host);
+    assert_int_equal(start(), UPMU_ERR_UNSUPPORTED);
+    host_end_idle(&host);
     prepare("skylake");
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
     assert_int_equal(start(), UPMU_ERR_NO_PMU);
