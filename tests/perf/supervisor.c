@@ -901,7 +901,24 @@ static bool root_become(void)
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),                                                                 \
         BPF_STMT(BPF_RET | BPF_K, (condition) ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW)
 
-static _Noreturn void become(char **words, int ready)
+/*
+ * From here on mounts are those of this process and its programs. The program has no namespace apart from the
+ * supervisor's: in a chroot /proc/PID/maps would name its files from the root outside. Returns 0 or errno: a chroot that
+ * is no mount of its own refuses.
+ */
+static int mounts_own(void)
+{
+    return unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ? errno : 0;
+}
+
+static _Noreturn void refuse_mounts(int code)
+{
+    fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(code));
+    _exit(125);
+}
+
+/* `refused`: what mounts_own() said. */
+static _Noreturn void become(char **words, int ready, int refused)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -919,17 +936,15 @@ static _Noreturn void become(char **words, int ready)
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     char byte;
 
-    if (files_at && (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-                     mount(files_at, "/sys/bus/event_source/devices", NULL, MS_BIND, NULL))) {
-        fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
-        _exit(125);
+    if (files_at && (refused || mount(files_at, "/sys/bus/event_source/devices", NULL, MS_BIND, NULL)))
+        refuse_mounts(refused ? refused : errno);
+    /* Its /proc has other processes than the supervisor's. */
+    if (alone) {
+        refused = mounts_own();
+        if (refused || mount("proc", "/proc", "proc", 0, NULL))
+            refuse_mounts(refused ? refused : errno);
     }
-    if (alone && (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-                  mount("proc", "/proc", "proc", 0, NULL))) {
-        fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
-        _exit(125);
-    }
-    calls_mount(files_at != NULL);
+    calls_mount(refused != 0, files_at != NULL);
     if (read(ready, &byte, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         _exit(125);
@@ -944,7 +959,7 @@ int main(int count, char **words)
     const long wishes = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
                         PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL;
     const char *log = getenv("SUPERVISOR_LOG"), *truth = getenv("SUPERVISOR_TRUTH");
-    int ready[2];
+    int ready[2], refused;
     pid_t first;
 
     if (count < 3) {
@@ -966,13 +981,14 @@ int main(int count, char **words)
     alone = getenv("SUPERVISOR_ALONE") != NULL;
     if (geteuid() != 0 && !root_become() && (files_at || alone))
         die("files cannot be mounted here: no root, and no user namespace");
+    refused = files_at || calls_sees ? mounts_own() : 0;
     if (alone && unshare(CLONE_NEWPID) != 0)
         die("files cannot be mounted here");
     if (pipe(ready) != 0 || (first = fork()) < 0)
         die("fork");
     if (!first) {
         close(ready[1]);
-        become(words + 2, ready[0]);
+        become(words + 2, ready[0], refused);
     }
     if (ptrace(PTRACE_SEIZE, first, NULL, (void *)wishes) != 0)
         die("programs cannot be traced here");

@@ -79,11 +79,11 @@ static void calls_begin(void)
 
 /*
  * In the process that becomes the program: hide the machine's files, where this is allowed.  A file that the machine
- * lacks stays away.  `has_files`: files of devices are mounted already.
+ * lacks stays away.  `refused`: nothing can be mounted; `has_files`: files of devices are mounted already.
  */
-static void calls_mount(bool has_files)
+static void calls_mount(bool refused, bool has_files)
 {
-    bool own = calls_sees && unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    bool own = calls_sees && !refused;
     char folder[PATH_MAX];
 
     if (own && !has_files) {
