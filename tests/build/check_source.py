@@ -102,6 +102,34 @@ def static_objects_of_the_library_have_names_of_their_own():
     return complaints if "model_files" in seen and "rv_rows" in seen else complaints + ["objects are not found"]
 
 
+MACRO = re.compile(r"^#\s*define (\w+)(\([^)]*\))?((?:.*\\\n)*.*)", re.M)
+
+
+def macros_with_two_texts(sources):
+    """What a compiler would complain about if all sources were one file; `sources`: (path, text)."""
+    complaints, seen = [], {}
+    for path, text in sources:
+        for name, parameters, rest in set(MACRO.findall(text)):
+            if re.search(rf"^#\s*undef {name}\b", text, re.M):
+                continue
+            words = f"{parameters} {' '.join(rest.replace(chr(92), ' ').split())}"
+            where, other = seen.setdefault(name, (path, words))
+            if where != path and other != words:
+                complaints.append(f"{path}: {name} is defined otherwise in {where}")
+    return complaints
+
+
+@check
+def macros_of_the_library_and_of_the_model_have_one_text():
+    complaints = []
+    for paths in library(), files("models/sim/*.[ch]"):
+        complaints += macros_with_two_texts((path, read(path)) for path in paths)
+    example = [("a", "#define ONE 1\n#define TWO(x) \\\n    (x)\n#define SIX 6\n#undef SIX\n"), ("b", "#define ONE 2\n#define SIX 7\n"),
+               ("c", "#define TWO(x)   (x)\n")]
+    seen = macros_with_two_texts(example)
+    return complaints if seen == ["b: ONE is defined otherwise in a"] else complaints + [f"found in an example: {seen}"]
+
+
 @check
 def options_are_tested_by_value():
     # A port's header and that of user programs may ask whether there is a function of their own.

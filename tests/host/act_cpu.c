@@ -628,7 +628,7 @@ static void exit_thread(unsigned number)
         status = HOST_CALL(upmu_thread_exit(thread->thread));
         rules_status("upmu_thread_exit", status, "WRONG_CPU BUSY PORT");
         if (status == UPMU_ERR_BUSY)
-            run_yield(); /* (Who holds the list goes on.) */
+            run_yield(); /* (The holder of the list goes on.) */
     } while (thread->thread->sessions);
     (void)hold_sessions(number, false);
     thread->pins--;

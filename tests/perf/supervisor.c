@@ -903,8 +903,8 @@ static bool root_become(void)
 
 /*
  * From here on mounts are those of this process and its programs. The program has no namespace apart from the
- * supervisor's: in a chroot /proc/PID/maps would name its files from the root outside. Returns 0 or errno: a chroot that
- * is no mount of its own refuses.
+ * supervisor's: in a chroot /proc/PID/maps would name its files from the root outside. Returns 0 or errno: a chroot
+ * that is no mount of its own refuses.
  */
 static int mounts_own(void)
 {
