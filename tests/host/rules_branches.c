@@ -209,6 +209,7 @@ static void note_stop(unsigned number, bool by_hardware)
             oldest = &branches->stop[i];
     fill_moment(number, ++branches->stops, oldest);
     oldest->by_hardware = by_hardware;
+    oldest->read = !by_hardware && branches->reads;
     branches->held = by_hardware;
     TRACE("branches of CPU %u stop%s: %u recorded", number, by_hardware ? ", frozen" : "", oldest->list.count);
 }
@@ -382,6 +383,18 @@ static const struct branch_moment *find_inside(struct host_branches *branches, c
     return next && next->handler ? next : NULL;
 }
 
+/* The stop of a read that an interrupt at a time has interrupted: README.md, "Open".  NULL: there is none. */
+static const struct branch_moment *find_read(const struct host_branches *branches, uint64_t time_ns)
+{
+    for (unsigned i = 0; !rules_strict && i < BRANCHES_STOPS; i++) {
+        const struct branch_moment *stop = &branches->stop[i];
+
+        if (stop->read && stop->time_ns <= time_ns && (!stop->on_ns || stop->on_ns > time_ns))
+            return stop;
+    }
+    return NULL;
+}
+
 static void check_whose(const char *who, const struct host_session *session, const struct branch_moment *moment)
 {
     for (unsigned i = 0; i < moment->list.count; i++) {
@@ -480,6 +493,9 @@ void branches_sample(struct host_session *session, const struct upmu_record *rec
         return;
     /* (An event may overflow in the handler, after the sample's time was taken, and before its counter is closed.) */
     inside = find_inside(branches, stop);
+    if (inside && shows(number, inside, wanted, record->branch, record->branches, depth(), known))
+        stop = inside;
+    inside = find_read(branches, record->sample->time_ns);
     if (inside && shows(number, inside, wanted, record->branch, record->branches, depth(), known))
         stop = inside;
     if (!shows(number, stop, wanted, record->branch, record->branches, depth(), known)) {

@@ -35,6 +35,7 @@ struct branch_moment {
     uint64_t on_ns;   /* when it recorded again; 0: not yet */
     bool by_hardware; /* an interrupt's freeze */
     bool handler;     /* in a handler */
+    bool read;        /* the host reads the stack */
     uint8_t thread;
     struct branch_list list;
 };
