@@ -71,11 +71,11 @@ static void begin(struct lots *lots, bool lends)
     branches->busy = false;
     self->stay--;
     rules_status(lends ? "upmu_cpu_use_branches" : "upmu_branches_start", status, "UNSUPPORTED STATE PORT BUSY");
-    if (owned && status == UPMU_OK)
-        rules_fail(RULE_STATUS, "a stack is started or lent that is so already");
+    if ((owned || traces_lent(self->cpu)) && status == UPMU_OK)
+        rules_fail(RULE_STATUS, "a stack is started or lent that is so already, or while a trace runs");
     if (status == UPMU_ERR_UNSUPPORTED && facts.depth && !host.setting.options.hypervisor && !may_be_taken())
         rules_fail(RULE_STATUS, "a start of branches with filter %x is refused: %s", (unsigned)filter.record, why.word);
-    if (status == UPMU_ERR_STATE && !owned && !may_be_taken() && !here()->by_hardware)
+    if (status == UPMU_ERR_STATE && !owned && !may_be_taken() && !here()->by_hardware && !traces_lent(self->cpu))
         rules_fail(RULE_STATUS, "a start of branches is refused: %s", why.word);
 }
 

@@ -362,6 +362,7 @@ void act_come(unsigned number, struct lots *lots)
         cpu->came = true;
         act_precise_come(lots);
         act_branches_come(lots);
+        act_traces_come(lots);
     } else {
         hooks_drain_interrupts();
         rules_restored(number);
@@ -413,6 +414,7 @@ void act_leave(struct lots *lots)
     rules_status("upmu_cpu_fini", status, "PORT BUSY");
     /* What it could not stop runs on until a reset, and interrupts the next life, which knows nothing of it. */
     cpu->left |= status == UPMU_ERR_PORT;
+    act_traces_over(upmu, status);
     act_precise_over(self->cpu, status == UPMU_ERR_PORT);
     act_branches_over(self->cpu, false);
     cpu->irq_off = false;
@@ -473,6 +475,7 @@ static void sleep_cpu(struct lots *lots)
         act_precise_sleeps(self->cpu, status == UPMU_ERR_PORT);
     if (cpu->power == CPU_ASLEEP)
         act_branches_over(self->cpu, true);
+    act_traces_ends(self->cpu, status);
     cpu->half_awake = status == UPMU_ERR_PORT; /* (What could not be restored is restored after the next life.) */
     if (cpu->power == CPU_ASLEEP)
         act_ibs_over(self->cpu);
@@ -547,6 +550,7 @@ static void mark_changed(void)
 static void change_cpu(void)
 {
     struct host_cpu *cpu = here();
+    uint64_t faults = host.verdict->figures.faults;
     enum upmu_status status;
 
     if (cpu->power != CPU_LIVE)
@@ -556,10 +560,13 @@ static void change_cpu(void)
     mark_changed();
     guests_spoil(self->cpu);
     cpu->precise.doubtful = true; /* (Records of before are not read.) */
+    cpu->traces.mixed |= traces_lent(self->cpu);
     self->stay++;
     cpu->turning++;
     status = HOST_CALL(upmu_cpu_changed(cpu->cpu));
     rules_status("upmu_cpu_changed", status, "PORT BUSY");
+    /* (bts.h: it ends a trace, and other calls say that its memory may be freed.) */
+    act_traces_ends(self->cpu, faults == host.verdict->figures.faults ? status : UPMU_ERR_PORT);
     cpu->turning--;
     self->stay--;
     mark_changed();
@@ -732,7 +739,7 @@ static void verify(void)
     self->stay++;
     status = HOST_CALL(upmu_cpu_verify(here()->cpu, &why));
     self->stay--;
-    if (status == UPMU_ERR_CHANGED && !host.verdict->figures.faults)
+    if (status == UPMU_ERR_CHANGED && !host.verdict->figures.faults && !traces_excuse(self->cpu, why.address))
         rules_fail(RULE_VERIFY, "upmu_cpu_verify finds a difference in register %x", (unsigned)why.address);
     rules_status("upmu_cpu_verify", status, "CHANGED PORT BUSY");
 }
@@ -864,6 +871,9 @@ void act_cpu(const struct step *step, struct lots *lots)
         break;
     case STEP_BRANCHES:
         act_branches(lots);
+        break;
+    case STEP_TRACES:
+        act_traces(step, lots);
         break;
     case STEP_REGION:
         region(lots);

@@ -538,6 +538,10 @@ static void run_inside(struct host_guest *guest, const struct upmu_guest_entry *
             act_session(&step, lots);
             self->apart_times++;
         }
+        if (traces_are_on() && !here()->by_hardware && lots_one_in(lots, 10)) {
+            act_traces(&(struct step){.where = self->cpu}, lots);
+            self->apart_times++;
+        }
     }
 }
 

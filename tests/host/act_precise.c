@@ -162,6 +162,8 @@ static void take_back(void)
     status = HOST_CALL(upmu_cpu_use_records(here()->cpu, NULL, NULL));
     self->stay--;
     rules_status("upmu_cpu_use_records (none)", status, "STATE PORT BUSY");
+    if (status == UPMU_OK && traces_use_records(self->cpu))
+        rules_fail(RULE_STATUS, "upmu_cpu_use_records (none): OK while a trace uses the area");
     if (status == UPMU_OK) /* (An interrupt at its begin may have read the last record.) */
         precise_check_counts(self->cpu, counts, interrupts == host.verdict->figures.interrupts);
     if (status == UPMU_OK || status == UPMU_ERR_PORT)

@@ -104,7 +104,7 @@ void arena_rename(void *block, const char *name)
 static bool holds_pointers(const char *name)
 {
     return strcmp(name, "ring") != 0 && strcmp(name, "messages") != 0 && strcmp(name, "samples") != 0 &&
-           strcmp(name, "ended CPU") != 0;
+           strcmp(name, "ended CPU") != 0 && strcmp(name, "ended trace") != 0;
 }
 
 /*

@@ -84,6 +84,32 @@ struct hardware_trace {
     void (*cleared)(unsigned cpu);                   /* an entry is written */
 };
 
+/* Memory for branch traces (BTS), and what they tell. */
+struct hardware_traces {
+    /* As that of hardware_memory. */
+    bool (*access)(unsigned cpu, uint64_t linear, void *bytes, size_t size, bool is_write);
+    /* A branch was taken; `on`: traces are on; `stored`: it is stored. */
+    void (*taken)(const struct hardware_branch *branch, bool on, bool stored);
+    /* A store did not go to memory that is lent. */
+    void (*lost)(unsigned cpu);
+};
+
+/* How traces differ from those of most CPUs, and what no facts decide. */
+enum {
+    HARDWARE_TRACES_DENIED = 1,  /* IA32_MISC_ENABLE says that there are none */
+    HARDWARE_TRACES_NARROW = 2,  /* CPUID has no DTES64 */
+    HARDWARE_TRACES_PLAIN = 4,   /* CPUID has no DS-CPL */
+    HARDWARE_TRACES_AFTER = 8,   /* the mode that is left out is that of targets, not of sources */
+    HARDWARE_TRACES_LAZY = 16,   /* an index is at the end of a ring until the next record */
+    HARDWARE_TRACES_LATE = 32,   /* the last records may be in flight */
+    HARDWARE_TRACES_NOISE = 64,  /* flags that nothing names are noise */
+    HARDWARE_TRACES_TELLS = 128, /* a threshold within a ring interrupts */
+    HARDWARE_TRACES_LEFT = 256,  /* what a former kernel left leaves out a mode */
+    HARDWARE_TRACES_WAYS = 512,
+    HARDWARE_TRACES_DROPS = 1024,   /* a hypervisor drops TR and BTS, whatever CPUID says ... */
+    HARDWARE_TRACES_NO_AREA = 2048, /* ... or what is written to IA32_DS_AREA */
+};
+
 /* Fill in what follows from CPU, rings and number. */
 void hardware_branch_fill(struct hardware_branch *branch);
 /* A branch by its source; the ring of its target is not known.  False: there is no such instruction. */
@@ -104,6 +130,8 @@ struct hardware_options {
     bool no_snapshots;   /* records of format 6 are of format 5 */
     const struct hardware_memory *memory; /* for precise records; NULL: none, and a record that is stored is damage */
     const struct hardware_trace *trace;   /* of branches; NULL: there are no branch stacks */
+    const struct hardware_traces *traces; /* of branches in memory; NULL: there are none */
+    uint16_t trace_ways;                  /* HARDWARE_TRACES_... */
     bool no_freeze;                       /* AMD: an interrupt cannot freeze the stack (and no counters) */
 };
 

@@ -228,7 +228,8 @@ static void tell_stop(const struct machine *m, unsigned cpu, bool was)
 static void amd_branches(struct machine *m, unsigned cpu, bool user, uint64_t count)
 {
     struct branches *branches = &m->cpu[cpu].branches;
-    struct branches_state state = {cpu, stack_is_on(m, cpu), branches_sorted_out(&stack, branches)};
+    struct branches_state state = {.cpu = cpu, .on = stack_is_on(m, cpu)};
+    state.select = branches_sorted_out(&stack, branches);
     if (has_stack(m))
         branches_take(&stack, branches, &state, user, count, m->options.trace);
 }

@@ -122,7 +122,10 @@ void branches_take(const struct branches_kind *kind, struct branches *branches, 
         branch.recorded = state->on && !(bits_of(&branch) & state->select);
         if (branch.recorded)
             push(kind, branches, &branch);
-        trace->taken(&branch);
+        if (trace)
+            trace->taken(&branch);
+        if (state->also)
+            state->also(state->context, &branch);
     }
 }
 

@@ -32,12 +32,14 @@ struct branches_state {
     unsigned cpu;
     bool on;         /* it is enabled, and not frozen */
     uint64_t select; /* bits of kinds and rings that are sorted out; 1: not recorded */
+    void (*also)(void *context, const struct hardware_branch *branch); /* of each branch; NULL: nothing */
+    void *context;
 };
 
 /* The filter of the stack: bits 8:0 as those of LBR_SELECT. */
 uint64_t branches_sorted_out(const struct branches_kind *kind, const struct branches *branches);
 
-/* So many branches are taken: the last of them, in the order in which they are taken. */
+/* So many branches are taken: the last of them, in the order in which they are taken.  `trace` NULL: no stack. */
 void branches_take(const struct branches_kind *kind, struct branches *branches, const struct branches_state *state,
                    bool user, uint64_t count, const struct hardware_trace *trace);
 

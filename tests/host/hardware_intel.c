@@ -4,8 +4,9 @@
  * mock_semantics.md section 3, "c 3" intel_core.md section 3, "Q-A1" a row of intel_quirks.md.
  * CPUID is from intel_models.csv, masks of payloads from intel_constraints.csv (extra_reg).
  * Counters at work are in hardware_intel_events.c, precise records in hardware_pebs.c, branch stacks in
- * hardware_branches.c; "r" is facts/precise/rules.md, "models" lbr_models.tsv there.
- * Not here: BTS, slots and metrics that move, transactions, inexact counts.
+ * hardware_branches.c, branch traces in hardware_traces.c; "r" is facts/precise/rules.md, "models" lbr_models.tsv
+ * there.
+ * Not here: slots and metrics that move, transactions, inexact counts.
  */
 #include "tests/host/hardware_intel.h"
 
@@ -111,6 +112,15 @@ static const struct row {
     {0x1A0, 1, 1, 0, MISC, 1, AT(misc_enable)},
 };
 
+/* registers, row 1D9: 9 and 10 need DS-CPL.  (Where traces are not looked at, all are there.) */
+static uint64_t trace_bits(const struct intel *intel)
+{
+    bool plain = intel->options.trace_ways & HARDWARE_TRACES_PLAIN, none = !(intel->part->flags & PEBS);
+    if (!intel->options.traces)
+        return TRACES_ON | TRACES_INTERRUPT | TRACES_OFF;
+    return none ? 0 : TRACES_ON | TRACES_INTERRUPT | (plain ? 0 : TRACES_OFF);
+}
+
 /* Bits that can be written; 0: there is no such register (of those that are never written: any other value). */
 static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
 {
@@ -156,7 +166,7 @@ static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
         [RESPONSE] = part->response[n & 1],
         [METRICS] = metrics ? ~UINT64_C(0) : 0,
         [ABORT] = (part->flags & TFA) ? 1 : 0,
-        [DEBUGCTL] = (intel->stack && intel->stack->format == BRANCHES_ARCH ? 0x7C2 : 0x7C3) |
+        [DEBUGCTL] = (intel->stack && intel->stack->format == BRANCHES_ARCH ? 2 : 3) | trace_bits(intel) |
                      (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2) |
                      ((part->flags & TRANSACTIONS) ? BIT(15) : 0), /* c 6, m 3 */
         [SNOOPING] = (part->flags & SNOOP) ? ~UINT64_C(0) : 0,
@@ -279,6 +289,7 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
     const struct row *row = find(intel, msr, &n, &mask);
     bool was = intel_stack_is_on(intel, cpu);
     intel_land(intel, index);
+    intel_land_trace(intel, index);
     enum branches_access access = access_stack(intel, index, msr, true, &value);
     if (access != BRANCHES_NO_REGISTER)
         return access != BRANCHES_REFUSED;
@@ -299,6 +310,11 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
         value |= cpu->status;
     if (row->kind == PEBS_ENABLE)
         disarm(intel, index, value);
+    uint64_t dropped = row->kind == DEBUGCTL && (intel->options.trace_ways & HARDWARE_TRACES_DROPS)    ? TRACES_ON
+                       : row->kind == DS_AREA && (intel->options.trace_ways & HARDWARE_TRACES_NO_AREA) ? ~UINT64_C(0)
+                                                                                                       : 0;
+    if (intel->options.traces)
+        value = (value & ~dropped) | (*place_of(intel, index, row, n) & dropped);
     if (row->kind == ENABLE && value && is_too_long(intel, index))
         intel->damage = "GLOBAL_CTRL is written with a buffer of PEBS records beyond one page: the CPU hangs";
     *place_of(intel, index, row, n) = value;
@@ -350,9 +366,10 @@ static void reset(void *hardware, unsigned index, bool shared)
     uint64_t first = cpu->response[0], second = cpu->response[1];
     struct pebs before = cpu->pebs;
     struct branches stack = cpu->branches;
+    uint64_t denied = intel->options.traces && (intel->options.trace_ways & HARDWARE_TRACES_DENIED) ? 0x800 : 0;
     *cpu = (struct cpu){.enable = intel->part->general,
                         .capabilities = intel->capabilities,
-                        .misc_enable = 0x80 | ((intel->part->flags & PEBS) ? 0 : 0x1800),
+                        .misc_enable = 0x80 | ((intel->part->flags & PEBS) ? 0 : 0x1800) | denied,
                         .masked = true}; /* m 2, c 1.1 */
     memcpy(cpu->pebs.ordinal, before.ordinal, sizeof before.ordinal);
     cpu->branches.taken = stack.taken;
@@ -406,6 +423,9 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
     }
     cpu->control &= ~(UINT64_C(0x44444444) | 0xFFFFFFFF00000000);
     cpu->debugctl &= intel->options.own_interrupts ? 0x801 : 0x1801;
+    uint64_t more = TRACES_INTERRUPT | (intel->options.trace_ways & HARDWARE_TRACES_LEFT ? TRACES_OFF : 0);
+    if (intel_can_trace(intel) && next_random(&seed) % 3 == 0) /* into memory of a kernel that is gone */
+        cpu->debugctl |= TRACES_ON | (next_random(&seed) & more & trace_bits(intel));
     if (intel->stack)
         branches_leave(intel->stack, &cpu->branches, cpu->pebs.area);
     if (intel->stack && intel->stack->format == BRANCHES_ARCH)
@@ -434,12 +454,15 @@ static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t sublea
     uint32_t reload = (uint32_t)part->reload, reload_fixed = (uint32_t)(part->reload >> 32);
     bool arch = intel->stack && intel->stack->format == BRANCHES_ARCH;
     unsigned stepping = intel->stack && part->model == 0x1C ? 8 : 0; /* r, errata: Bonnell from stepping 10 on */
+    unsigned ways = intel->options.traces ? intel->options.trace_ways : HARDWARE_TRACES_PLAIN;
+    uint64_t store = ways & HARDWARE_TRACES_NARROW ? 0 : BIT(2); /* registers, row 600: DTES64; row 1D9: DS-CPL */
+    store |= ways & HARDWARE_TRACES_PLAIN ? 0 : BIT(4);
     uint32_t lines[][6] = {
         /* c 1.1, c 1.4, c 1.5 */
         {0, 0, v6 ? 0x23 : 0xD, 0x756E6547, 0x6C65746E, 0x49656E69},
         {1, 0, (part->model & 0xF0u) << 12 | 0x600 | (part->model & 0xFu) << 4 | (part->stepping | stepping), 0,
          (intel->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0) |
-             ((part->flags & PEBS) ? BIT(2) : 0), /* registers, row 600: DTES64 */
+             ((part->flags & PEBS) ? store : 0),
          0x220 | ((part->flags & PEBS) ? BIT(21) : 0)},
         {7, 0, v6, (part->flags & TRANSACTIONS) ? 0x810 : 0, 0,
          ((part->flags & TFA) ? BIT(13) : 0) | (v6 ? BIT(15) : 0) | (arch ? BIT(19) : 0)},
@@ -535,6 +558,7 @@ static unsigned registers(void *hardware, unsigned index, struct hardware_regist
 {
     struct intel *intel = hardware;
     unsigned found = 0, n;
+    uint64_t traced = intel->options.traces ? TRACES_ON | TRACES_INTERRUPT | TRACES_OFF : 0;
     (void)index;
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (unsigned k = 0; k < rows[i].count && found < room; k++) {
@@ -544,8 +568,9 @@ static unsigned registers(void *hardware, unsigned index, struct hardware_regist
                 continue;
             it.counter = kind <= ALIAS || kind == FLAGS || kind == IN_USE || kind == METRICS;
             it.shared = kind == RESPONSE && (intel->part->flags & SHARED);
-            it.owned &= kind == DEBUGCTL ? intel->stack ? 0x1801 : 0x1800 : ~UINT64_C(0);
-            bool records = (kind == DS_AREA || kind == PEBS_CONFIG) && !intel->options.memory;
+            it.owned &= kind == DEBUGCTL ? (intel->stack ? 0x1801 : 0x1800) | traced : ~UINT64_C(0);
+            bool records =
+                (kind == DS_AREA || kind == PEBS_CONFIG) && !intel->options.memory && !(kind == DS_AREA && traced);
             if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || records || kind == MISC)
                 it.owned = 0;
             out[found++] = it;

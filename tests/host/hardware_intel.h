@@ -8,6 +8,7 @@
 
 #include "tests/host/hardware_branches.h"
 #include "tests/host/hardware_pebs.h"
+#include "tests/host/hardware_traces.h"
 
 #define GENERAL 10
 #define FIXED 7
@@ -35,6 +36,7 @@ struct cpu {
     bool masked, asserted, repeated;
     struct pebs pebs;
     struct branches branches;
+    struct traces traces;
 };
 
 struct intel {
@@ -94,6 +96,10 @@ void intel_raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counte
 struct pebs_kind intel_records(const struct intel *intel, const struct cpu *cpu);
 /* The record in flight is in memory. */
 void intel_land(struct intel *intel, unsigned index);
+/* Branch traces of this machine are in memory (there are such, and the CPU has what they need). */
+bool intel_can_trace(const struct intel *intel);
+/* What is in flight of a branch trace is in memory. */
+void intel_land_trace(struct intel *intel, unsigned index);
 /* A counter is read. */
 void intel_see(struct intel *intel, unsigned index, unsigned counter);
 /* Does the branch stack record? */

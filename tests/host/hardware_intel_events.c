@@ -25,14 +25,39 @@ bool intel_stack_is_on(const struct intel *intel, const struct cpu *cpu)
     return enabled && !(intel->part->version >= 4 && (cpu->status & BIT(58)));
 }
 
+/* registers, row 1A0; CPUID has what traces need (c 1.1). */
+bool intel_can_trace(const struct intel *intel)
+{
+    return intel->options.traces && (intel->part->flags & PEBS) &&
+           !(intel->options.trace_ways & (HARDWARE_TRACES_DENIED | HARDWARE_TRACES_DROPS));
+}
+
+static void trace(void *context, const struct hardware_branch *branch)
+{
+    struct intel *intel = context;
+    struct cpu *cpu = &intel->cpu[branch->cpu];
+    struct traces_kind kind = {intel->options.trace_ways, intel->options.traces};
+    bool on = (cpu->debugctl & TRACES_ON) == TRACES_ON && intel_can_trace(intel);
+    bool stored = on && traces_want(&kind, cpu->debugctl, branch);
+    kind.memory->taken(branch, on, stored);
+    if (stored && traces_take_off(&kind, &cpu->traces, branch))
+        intel_land_trace(intel, branch->cpu);
+}
+
 void intel_branch(void *hardware, unsigned index, bool user, uint64_t count)
 {
     struct intel *intel = hardware;
     struct cpu *cpu = &intel->cpu[index];
-    if (!intel->stack)
+    struct branches_state state = {.cpu = index};
+    if (!intel->stack && !intel->options.traces)
         return;
-    struct branches filter = {.select = *intel_select_of(intel, index), .control = cpu->branches.control};
-    struct branches_state state = {index, intel_stack_is_on(intel, cpu), branches_sorted_out(intel->stack, &filter)};
+    if (intel->stack) {
+        struct branches filter = {.select = *intel_select_of(intel, index), .control = cpu->branches.control};
+        state.on = intel_stack_is_on(intel, cpu);
+        state.select = branches_sorted_out(intel->stack, &filter);
+    }
+    if (intel->options.traces)
+        state.also = trace, state.context = intel;
     branches_take(intel->stack, &cpu->branches, &state, user, count, intel->options.trace);
 }
 
@@ -45,6 +70,8 @@ static void freeze(const struct intel *intel, struct cpu *cpu)
         cpu->enable = 0;
     if ((cpu->debugctl & BIT(11)) && !streamlined)
         cpu->debugctl &= ~BIT(0);
+    if ((cpu->debugctl & BIT(11)) && intel->options.traces && intel->part->model == 0x1C)
+        cpu->debugctl &= ~BIT(6); /* hardware_traces.c, "manual": Atoms */
     if (streamlined)
         cpu->status |= (cpu->debugctl & (BIT(11) | BIT(12))) << 47;
     if (intel->stack && (streamlined ? cpu->status & ~status & BIT(58) : was && !intel_stack_is_on(intel, cpu)))
@@ -73,6 +100,27 @@ void intel_land(struct intel *intel, unsigned index)
     cpu->pebs.instead |= odd ? cpu->pebs.whose : 0;
     freeze(intel, cpu);
     intel_raise_interrupt(intel, cpu, COUNTERS);
+}
+
+/* registers, row 38E: bit 62 tells of traces, too. */
+void intel_land_trace(struct intel *intel, unsigned index)
+{
+    struct cpu *cpu = &intel->cpu[index];
+    struct traces_kind kind = {intel->options.trace_ways, intel->options.traces};
+    if (!cpu->traces.count)
+        return;
+    switch (traces_land(&kind, &cpu->traces, cpu->debugctl, cpu->pebs.area, index)) {
+    case TRACES_STALE:
+        kind.memory->lost(index);
+        break;
+    case TRACES_THRESHOLD:
+        cpu->status |= BIT(62);
+        freeze(intel, cpu);
+        intel_raise_interrupt(intel, cpu, COUNTERS);
+        break;
+    default:
+        break;
+    }
 }
 
 /* A call of the fake for this CPU: late interrupts and records come nearer. */

@@ -170,6 +170,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     host.verdict->figures.interrupts++;
     TRACE("NMI: %s ...", own ? "own" : "another's");
     act_branches_handler();
+    act_traces_handler();
     answer = HOST_CALL(upmu_pmi_handle(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
@@ -500,6 +501,11 @@ void hooks_set_blocks(struct worker *worker)
         in_blocks() ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks) : UINT32_MAX;
 }
 
+void hooks_block_in(uint32_t blocks)
+{
+    blocks_left = in_blocks() ? blocks : blocks_left;
+}
+
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
@@ -510,6 +516,7 @@ void __sanitizer_cov_trace_pc(void)
         return;
     hooks_set_blocks(self);
     host.verdict->figures.blocks++;
+    act_traces_point();
     hooks_point();
 }
 
@@ -596,6 +603,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
         rules_write(self->cpu, msr, value);
         branches_write(self->cpu, msr, value);
         precise_write(self->cpu, msr, value);
+        traces_write(self->cpu, msr, value);
         fine = family()->wrmsr(host.hardware, self->cpu, msr, value);
         damage = family()->damage(host.hardware);
         if (damage)

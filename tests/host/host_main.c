@@ -191,6 +191,8 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
         "whose it is\n",
         N(precise_sessions), N(batch_sessions), N(precise_records) - N(precise_dropped), N(precise_dropped),
         N(precise_samples), N(batch_samples), N(precise_old), N(batch_unnamed));
+    printf("    %llu traces in memory, %llu branches stored and %llu shown; %llu that had gone round; %llu panics\n",
+           N(traces), N(traced), N(traced_shown), N(trace_rings), N(panics));
     printf(
         "    %llu schedules of sessions with branches; %llu branches recorded or not, %llu reads judged, %llu samples "
         "with branches (%llu as their record has them) and %llu without, %llu branches shown\n",
@@ -246,7 +248,8 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
     setting.atomic = asked.atomic;
-    setting.themes |= asked.themes & (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE)) &
+    setting.themes |= asked.themes &
+                      (pair[which].family == &hardware_intel ? ~0u : ~(1u << THEME_PRECISE | 1u << THEME_TRACES)) &
                       (pair[which].family->depth ? ~0u : ~(1u << THEME_BRANCHES));
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
@@ -286,7 +289,7 @@ static void print_help(void)
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
          "  themes=MASK       every seed has these themes (enum theme in simulated.h; 512, precise: on Intel's PMUs; "
          "1024, branches: there and\n"
-         "                    on AMD's)\n"
+         "                    on AMD's; 2048, traces: on Intel's)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
          "  atomic            inside code, points before atomic accesses only: runs are those of every compiler\n"
          "  each              prints the figures of each seed\n"

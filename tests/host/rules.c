@@ -16,7 +16,7 @@
 const char *const rule_names[RULES] = {"none",     "count",     "samples",  "write",   "watchdog", "freed",
                                        "crash",    "interrupt", "restore",  "status",  "state",    "time",
                                        "estimate", "verify",    "context",  "user",    "damage",   "guest",
-                                       "inject",   "work",      "branches", "precise", "hang"};
+                                       "inject",   "work",      "branches", "precise", "traces",   "hang"};
 
 uint32_t rules_off;
 bool rules_strict;

@@ -22,7 +22,7 @@ bool branches_are_on(void)
 
 void branches_code(unsigned count)
 {
-    if (branches_are_on() && host.setting.family->branch)
+    if ((branches_are_on() || traces_are_on()) && host.setting.family->branch)
         host.setting.family->branch(host.hardware, self->cpu, false, count);
 }
 

@@ -81,6 +81,8 @@ void rules_write(unsigned number, uint32_t msr, uint64_t value)
     unsigned at = find_register(cpu, msr);
     uint64_t before = 0, owned;
 
+    if (!rules_on(RULE_WRITE))
+        return;
     if (at == NO_SLOT)
         rules_fail(RULE_WRITE, "CPU %u: a write of %llx to register %x, which is none of counters", number,
                    (unsigned long long)value, (unsigned)msr);
@@ -127,7 +129,7 @@ static uint64_t watchdog_bits(const struct host_cpu *cpu, uint32_t msr)
 static uint64_t other_bits(const struct host_cpu *cpu, uint32_t msr)
 {
     if (host.setting.family == &hardware_intel)
-        return watchdog_bits(cpu, msr);
+        return watchdog_bits(cpu, msr) | (traces_excuse((unsigned)(cpu - host.cpu), msr) ? 0x1c0 : 0);
     if (host.setting.family == &hardware_p6 && msr == 0x186 && cpu->watchdog[1].on)
         return UINT64_C(1) << 22;
     return host.setting.family == &hardware_netburst && msr >= 0x360 && msr <= 0x371 ? UINT64_C(1) << 31 : 0;

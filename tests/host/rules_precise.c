@@ -405,7 +405,8 @@ void precise_write(unsigned number, uint32_t msr, uint64_t value)
 
     if (msr == 0x3f1)
         note_loads(number);
-    if (!precise_is_on() || at->area || at->unsafe || (msr != 0x600 && msr != 0x3f2 && msr != 0x3f1))
+    if (!precise_is_on() || at->area || at->unsafe || (msr == 0x600 && traces_lent(number)) ||
+        (msr != 0x600 && msr != 0x3f2 && msr != 0x3f1))
         return;
     if (msr == 0x3f1 ? value & ~rules_found(number, msr) : value != rules_found(number, msr))
         rules_fail(RULE_WRITE, "CPU %u: a write of %llx to register %x, and no memory for records is lent", number,

@@ -140,6 +140,11 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     host.setting.options.no_snapshots &= setting_has(setting, THEME_PRECISE);
     host.setting.options.trace = setting_has(setting, THEME_BRANCHES) ? &branches_trace : NULL;
     host.setting.options.no_freeze &= setting_has(setting, THEME_BRANCHES);
+    host.setting.options.traces = setting_has(setting, THEME_TRACES) ? &traces_hardware : NULL;
+    if (setting_has(setting, THEME_PRECISE)) /* (They need these, too.) */
+        host.setting.options.trace_ways &= (uint16_t) ~(HARDWARE_TRACES_NARROW | HARDWARE_TRACES_NO_AREA);
+    if (!rules_strict)
+        host.setting.options.trace_ways &= (uint16_t) ~(HARDWARE_TRACES_TELLS | HARDWARE_TRACES_LEFT);
     setting->family->init(hardware, setting->model, setting->seed, &host.setting.options);
     host.units.hardware = malloc(hardware_units_bytes());
     hardware_units_init(host.units.hardware, setting->family->models[setting->model].name, setting->seed,
@@ -231,6 +236,7 @@ static void take_down(void)
     host.alone = true;
     act_units_end();
     act_guests_end();
+    act_traces_end();
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && !host.session[i].zombie) {
             rules_check_session(&host.session[i]);

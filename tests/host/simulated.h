@@ -18,6 +18,7 @@
 #include "tests/host/hardware.h"
 #include "tests/host/simulated_branches.h"
 #include "tests/host/simulated_precise.h"
+#include "tests/host/simulated_traces.h"
 #include <upmu/cpu.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
@@ -127,6 +128,7 @@ enum step_kind {
     STEP_GUEST_SAVE,
     STEP_RECORDS,
     STEP_BRANCHES,
+    STEP_TRACES,
     STEP_KINDS
 };
 
@@ -155,6 +157,7 @@ enum theme {
     THEME_GUESTS,   /* guests, and sessions of one world; no other run has any */
     THEME_PRECISE,  /* precise events, and memory for their records; no other run has any */
     THEME_BRANCHES, /* branch stacks; no other run has any */
+    THEME_TRACES,   /* branch traces in memory; no other run has any */
     THEMES
 };
 
@@ -225,6 +228,7 @@ enum rule {
     RULE_WORK,     /* a guest's call makes too many accesses */
     RULE_BRANCHES, /* what is shown is not what was recorded last, or another's; or it is not recorded */
     RULE_PRECISE,  /* a precise sample is no record of its event, or is given twice */
+    RULE_TRACES,   /* a trace shows what was not stored, or not all; or what it wants is not stored */
     RULE_HANG,
     RULES
 };
@@ -242,8 +246,8 @@ struct verdict {
             unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks, guest_reads,
             guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs,
             precise_sessions, precise_samples, precise_records, precise_dropped, batch_sessions, batch_samples,
-            precise_old, batch_unnamed, branches, branch_reads, branch_samples,
-            branch_without, branch_stored, branches_shown, branch_sessions;
+            precise_old, batch_unnamed, branches, branch_reads, branch_samples, branch_without, branch_stored,
+            branches_shown, branch_sessions, traces, traced, traced_shown, trace_rings, panics;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -400,6 +404,7 @@ struct host_cpu {
     } ibs[2];
     struct precise_memory precise;
     struct host_branches branches;
+    struct host_traces traces;
 };
 
 /* A unit at work, of one box or of several of its type and package. */
@@ -572,7 +577,7 @@ struct host {
     uint64_t now_ns;
     unsigned zombies;
     uint32_t serials;        /* sessions made so far */
-    void *kept[64];          /* memory for records that a register may still name */
+    void *kept[256];         /* memory for records and traces that a register may still name */
     unsigned kept_blocks;
     bool looking;            /* at what a copy of the hardware would do: it stores nothing */
     bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
@@ -792,6 +797,8 @@ void hooks_serve(void);
 void hooks_hardware_world(struct host_cpu *cpu, bool in_guest);
 /* When something happens inside the library's code next. */
 void hooks_set_blocks(struct worker *worker);
+/* The next one is so many blocks from here, where such points are. */
+void hooks_block_in(uint32_t blocks);
 /* Around the body of a hook; false: it faults. */
 void hooks_begin(void);
 void hooks_end(void);

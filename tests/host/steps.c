@@ -54,7 +54,7 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->force = lots_below(&lots, 4);
     s->no_place = lots_below(&lots, 2);
     for (unsigned theme = 0; theme < THEMES; theme++)
-        if (theme != THEME_PRECISE && theme != THEME_BRANCHES)
+        if (theme < THEME_PRECISE)
             s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
     /* (Drawn by itself: a run without it is what it was before there was such a theme.) */
     lots.state = seed * UINT64_C(0xd1342543de82ef95);
@@ -66,6 +66,13 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     if ((family == &hardware_intel || family == &hardware_amd) && lots_one_in(&lots, 8))
         s->themes |= 1u << THEME_BRANCHES;
     s->options.no_freeze = lots_one_in(&lots, 3);
+    lots.state = seed * UINT64_C(0xd6e8feb86659fd93);
+    if (family == &hardware_intel && lots_one_in(&lots, 8))
+        s->themes |= 1u << THEME_TRACES;
+    s->options.trace_ways = (uint16_t)(4u * lots_below(&lots, HARDWARE_TRACES_WAYS / 4));
+    if (lots_one_in(&lots, 10))
+        s->options.trace_ways |= (uint16_t)ONE_OF(&lots, HARDWARE_TRACES_DENIED, HARDWARE_TRACES_NARROW,
+                                                  HARDWARE_TRACES_DROPS, HARDWARE_TRACES_NO_AREA);
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
         s->strangers = 0;
 }
@@ -122,6 +129,7 @@ static const struct {
     [STEP_GUEST_SAVE] = {16, "save vCPU"},
     [STEP_RECORDS] = {24, "memory for precise records"},
     [STEP_BRANCHES] = {50, "branch stack"},
+    [STEP_TRACES] = {50, "trace in memory"},
 };
 
 /* In half of the runs some kinds of step come more often than usual, and some not at all. */
@@ -135,6 +143,7 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
 
         if (kind >= STEP_WORLD && !setting_has(setting, kind == STEP_RECORDS    ? THEME_PRECISE
                                                         : kind == STEP_BRANCHES ? THEME_BRANCHES
+                                                        : kind == STEP_TRACES   ? THEME_TRACES
                                                                                 : THEME_GUESTS)) {
             weights[kind] = 0;
             continue;
