@@ -81,8 +81,8 @@ static inline uint64_t arm_twin_written(struct arm_twin *twin, uint32_t reg)
 }
 
 /*
- * The shortest period of Arm's PMUs is two events: a counter that was one event before its overflow interrupts one event
- * late (upmu_guest.late).
+ * The shortest period of Arm's PMUs is two events: a counter that was one event before its overflow interrupts one
+ * event late (upmu_guest.late).
  */
 static inline bool arm_twin_may_be_late(const struct arm_cpu *cpu)
 {
