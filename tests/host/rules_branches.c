@@ -437,13 +437,15 @@ static void check_rings(const char *who, const struct host_session *session, con
  */
 static void check_without(const char *who, const struct host_session *session, const struct upmu_sample *sample)
 {
-    struct host_branches *branches = &host.cpu[session->where].branches;
+    struct host_branches *branches;
     const struct branch_moment *stop;
 
     if (session->target != TARGET_CPU || session->attached != 1 || !branches_wanted(session) ||
         session->spoiled || session->changed || host.setting.no_clock || host.verdict->figures.faults ||
-        !can_freeze() || (sample->flags & (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_PRECISE | UPMU_SAMPLE_HIDDEN)) ||
-        branches->owner != BRANCHES_LENT)
+        !can_freeze() || (sample->flags & (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_PRECISE | UPMU_SAMPLE_HIDDEN)))
+        return;
+    branches = &host.cpu[session->where].branches;
+    if (branches->owner != BRANCHES_LENT)
         return;
     stop = find_stop(branches, sample->time_ns);
     if (stop && !stop->lost_ns && !branches->frozen && branches->frozen_ns < stop->time_ns &&
