@@ -40,6 +40,16 @@ static bool is_kept(const struct precise_memory *at, uint64_t linear)
     return at->unsafe && linear - LINEAR < (lendings + 1u) * STEP_OF_LINEAR;
 }
 
+void precise_copy(void *memory, void *bytes, size_t size, bool is_write)
+{
+    if (!memory && !is_write)
+        memset(bytes, 0, size);
+    else if (memory && !is_write)
+        memcpy(bytes, memory, size);
+    else if (memory && !host.looking)
+        memcpy(memory, bytes, size);
+}
+
 static bool hardware_access(unsigned number, uint64_t linear, void *bytes, size_t size, bool is_write)
 {
     struct precise_memory *at = &host.cpu[number].precise;
@@ -49,12 +59,7 @@ static bool hardware_access(unsigned number, uint64_t linear, void *bytes, size_
         return false;
     if (is_write && host.cpu[number].world == CPU_IN_GUEST && !host.cpu[number].faulted)
         rules_fail(RULE_DAMAGE, "CPU %u stores a precise record in a guest", number);
-    if (!memory && !is_write)
-        memset(bytes, 0, size);
-    else if (memory && !is_write)
-        memcpy(bytes, memory, size);
-    else if (memory && !host.looking)
-        memcpy(memory, bytes, size);
+    precise_copy(memory, bytes, size, is_write);
     return true;
 }
 

@@ -57,12 +57,7 @@ static bool hardware_access(unsigned number, uint64_t linear, void *bytes, size_
 
     if (!memory && !kept)
         return precise_hardware.access(number, linear, bytes, size, is_write);
-    if (!memory && !is_write)
-        memset(bytes, 0, size);
-    else if (memory && !is_write)
-        memcpy(bytes, memory, size);
-    else if (memory && !host.looking)
-        memcpy(memory, bytes, size);
+    precise_copy(memory, bytes, size, is_write);
     return true;
 }
 

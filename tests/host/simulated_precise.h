@@ -48,6 +48,12 @@ struct step;
 
 extern const struct hardware_memory precise_hardware;
 
+/*
+ * What the hardware does with memory of the host, as traces have it, too (NULL: memory that is kept, and reads as 0). A
+ * look of the rules writes nothing.
+ */
+void precise_copy(void *memory, void *bytes, size_t size, bool is_write);
+
 /* Does this run have precise events? */
 bool precise_is_on(void);
 
